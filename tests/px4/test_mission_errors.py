@@ -38,7 +38,7 @@ def errors(text, parse=parse_wpl):
         (f"10 16 0 0 0 0 {HERE}", "frame 10 can't be used with WAYPOINT"),
         ("1 20 0 0 0 0 0 0 0", "frame 1 can't be used with RETURN_TO_LAUNCH; use 3 or 6 (altitude above home), 0 or 5"),
         ("2 20 0 0 0 0 47.4 0 0", "RETURN_TO_LAUNCH position (p5) = 47.4 must be 0; the command has no position"),
-        (f"3 19 5 2 0 0 {HERE}", "heading required (p2) = 2 must be 0 or 1; a multicopter always turns"),
+        (f"3 19 5 -2 0 0 {HERE}", "heading required (p2) = -2 must be 0 or 1; a multicopter always turns"),
         (
             f"3 17 0 0 inf 0 {HERE}",
             "loiter radius (p3) = inf must be a finite number of metres; it is for fixed-wing aircraft",
@@ -207,3 +207,17 @@ def test_all_errors_are_in_one_report_in_line_order():
         )
     )
     assert [line.split(":")[0] for line in report] == ["line 3", "line 3", "line 4", "line 5", "line 6", "line 7"]
+
+
+@pytest.mark.parametrize("parse", [parse_wpl, parse_plan])
+def test_a_flag_above_1_is_true_with_a_warning(parse):
+    """As in PX4Lockstep.jl's long_mission_20min.waypoints: LOITER_TIME with p2 = 20, which PX4 reads as true."""
+    text = numbered(f"3 19 220 20 0 0 {HERE}", f"3 21 0 0 0 0 {HERE}")
+    if parse is parse_plan:
+        plan = as_plan(*parse_wpl(text, "m").items)
+        plan["mission"]["items"][1]["params"][1] = 20
+        text = json.dumps(plan)
+    mission = parse(text, "m")
+    assert mission.items[1].hold_s == 220.0
+    place = "m line 3" if parse is parse_wpl else "m item 1"
+    assert mission.warnings == (f"{place}: LOITER_TIME heading required (p2) = 20 is taken as 1 (true)",)

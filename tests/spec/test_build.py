@@ -212,7 +212,7 @@ def test_the_planned_home_of_a_plan_has_no_effect(tmp_path):
         flight = build(load_text(tmp_path, MINIMAL + "[px4]\nmission_path = 'm.plan'\n[timeline]\nt_end_s = 4\n"))
         digests.append(flight.simulation.run().digest())
         warned = [f"the plan's home ({lat_deg}, " in text and "than 100 m" in text for text in flight.warnings]
-        assert warned == [True] * is_warned
+        assert sum(warned) == is_warned
     assert len(set(digests)) == 1
 
 

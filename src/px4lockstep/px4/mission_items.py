@@ -8,7 +8,7 @@ Reference: MAVLink's `MAV_CMD`, as PX4 reads it for a multicopter (`MavlinkMissi
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import IntEnum
 from typing import Any
 
@@ -98,6 +98,8 @@ class Rule:
     """NaN is allowed, and keeps the field's default."""
     defaults: tuple[float, ...] = ()
     """Values that also keep the field's default."""
+    takes_more: bool = False
+    """A value above the largest of `values` counts as that one, with a warning."""
 
     def permits(self, value: float) -> bool:
         """Return whether a value other than NaN is allowed."""
@@ -127,6 +129,9 @@ ACCEPTANCE = Rule(
     is_optional=True,
 )
 HEADING = Rule("heading", "-360 to 360 degrees, or nan (null) for none", "yaw_deg", -360.0, 360.0, is_optional=True)
+HEADING_REQUIRED = replace(
+    without_effect("heading required", (0.0, 1.0), "a multicopter always turns to its heading"), takes_more=True
+)
 LOITER_RADIUS = Rule("loiter radius", "a finite number of metres; it is for fixed-wing aircraft", is_optional=True)
 FASTEST = 1e3  # m/s
 SMALLEST = 5e-324  # above 0
@@ -142,7 +147,7 @@ RULES: dict[Command, tuple[Rule, ...]] = {
     Command.LOITER_UNLIMITED: (UNUSED, UNUSED, LOITER_RADIUS, HEADING, *THERE),
     Command.LOITER_TIME: (
         HOLD,
-        without_effect("heading required", (0.0, 1.0), "a multicopter always turns to its heading"),
+        HEADING_REQUIRED,
         *(LOITER_RADIUS, HEADING, *THERE),
     ),
     Command.RETURN_TO_LAUNCH: (UNUSED, UNUSED, UNUSED, UNUSED, *NOWHERE),
@@ -181,9 +186,12 @@ RULES: dict[Command, tuple[Rule, ...]] = {
 
 
 def read_item(
-    where: str, line: int, frame: float, code: float, params: Sequence[float], report: ErrorLines
+    where: str, line: int, frame: float, code: float, params: Sequence[float], report: ErrorLines, warnings: list[str]
 ) -> MissionItem | None:
-    """Return the item for numbers in a file, NaN where absent; report errors, and return None if there are any."""
+    """Return the item for numbers in a file, NaN where absent; report errors, and return None if there are any.
+
+    Values that are not as the protocol defines them, but have one possible meaning, are added to the warnings.
+    """
     command = BY_NUMBER.get(code)
     if command is None:
         name = f" ({NOT_SUPPORTED[int(code)]})" if code in NOT_SUPPORTED else ""
@@ -195,8 +203,11 @@ def read_item(
     for number, (rule, value) in enumerate(zip(RULES[command], params, strict=True), 1):
         if (math.isnan(value) and rule.is_optional) or value in rule.defaults:
             continue
-        if math.isnan(value) or not rule.permits(value):
-            report.append(f"{where}: {command.name} {rule.name} (p{number}) = {value:.12g} must be {rule.allowed}")
+        given = f"{where}: {command.name} {rule.name} (p{number}) = {value:.12g}"
+        if rule.takes_more and math.isfinite(value) and value > max(rule.values):
+            warnings.append(f"{given} is taken as {max(rule.values):g} (true)")
+        elif math.isnan(value) or not rule.permits(value):
+            report.append(f"{given} must be {rule.allowed}")
         elif rule.field:
             fields[rule.field] = int(value) if rule.whole else value
     allowed = MSL_FRAMES + RELATIVE_FRAMES + (() if command.has_position else (MISSION_FRAME,))

@@ -41,6 +41,8 @@ class Mission:
     """Planned home position: latitude, longitude (degrees) and altitude above sea level (m)."""
     text: str = field(default="", repr=False)
     """Contents of the file."""
+    warnings: tuple[str, ...] = ()
+    """Values that are not as the protocol defines them, and what they are taken for."""
 
     def lost_by_library(self) -> tuple[str, ...]:
         """Return what the mission loader of `libpx4_lockstep` would drop from each item; empty if nothing.
@@ -101,14 +103,14 @@ def parse_wpl(text: str, source: str) -> Mission:
     header = lines[0].strip() if lines else ""
     if header != HEADER:
         raise InputError(f"{source} line 1: {header[:60]!r} is not a mission header; it must be {HEADER!r}")
-    report = ErrorLines()
+    report, warnings = ErrorLines(), list[str]()
     places: list[Place] = []
     _check_count(sum(1 for line in lines[1:] if line.strip()), source)
     for number, line in enumerate(lines[1:], 2):
         if line.strip():
             where = f"{source} line {number}"
-            places.append((where, _item_of_line(line, where, number, len(places), report)))
-    return Mission(_checked(places, source, report), source, text=text)
+            places.append((where, _item_of_line(line, where, number, len(places), report, warnings)))
+    return Mission(_checked(places, source, report), source, text=text, warnings=tuple(warnings))
 
 
 def _check_count(count: int, source: str) -> None:
@@ -116,7 +118,9 @@ def _check_count(count: int, source: str) -> None:
         raise InputError(f"{source} has {count:,} items; PX4 supports at most {MAX_ITEMS:,}")
 
 
-def _item_of_line(line: str, where: str, number: int, index: int, report: ErrorLines) -> MissionItem | None:
+def _item_of_line(
+    line: str, where: str, number: int, index: int, report: ErrorLines, warnings: list[str]
+) -> MissionItem | None:
     """Split a line into its columns, check index, current and autocontinue, and read the item."""
     words = line.split()
     if len(words) != len(COLUMNS):
@@ -132,7 +136,7 @@ def _item_of_line(line: str, where: str, number: int, index: int, report: ErrorL
             f"{where}: current = {words[1]:.80} must be 0 (the first item may have 1); missions start at item 0"
         )
     _check_autocontinue(numbers[11] == 1.0, words[11], where, report)
-    return read_item(where, number, numbers[2], numbers[3], numbers[4:11], report)
+    return read_item(where, number, numbers[2], numbers[3], numbers[4:11], report, warnings)
 
 
 def _numbers(
@@ -175,7 +179,7 @@ def parse_plan(text: str, source: str) -> Mission:
         )
     items = mission["items"]
     _check_count(len(items), source)
-    report = ErrorLines()
+    report, warnings = ErrorLines(), list[str]()
     for part, version, known in (("plan", plan.get("version", 1), 1), ("mission", mission.get("version", 2), 2)):
         if version != known:
             report.append(
@@ -193,8 +197,8 @@ def parse_plan(text: str, source: str) -> Mission:
     places: list[Place] = []
     for index, item in enumerate(items):
         where = f"{source} item {index}"
-        places.append((where, _item_of_plan(item, where, index, index_of_id, report)))
-    return Mission(_checked(places, source, report), source, home, text)
+        places.append((where, _item_of_plan(item, where, index, index_of_id, report, warnings)))
+    return Mission(_checked(places, source, report), source, home, text, tuple(warnings))
 
 
 def _index_of_id(items: list[Any], source: str, report: ErrorLines) -> dict[Any, int]:
@@ -214,7 +218,7 @@ def _index_of_id(items: list[Any], source: str, report: ErrorLines) -> dict[Any,
 
 
 def _item_of_plan(
-    item: Any, where: str, index: int, index_of_id: dict[Any, int], report: ErrorLines
+    item: Any, where: str, index: int, index_of_id: dict[Any, int], report: ErrorLines, warnings: list[str]
 ) -> MissionItem | None:
     """Read an item of a plan, and convert a jump's target from an ID to an item number."""
     kind = item.get("type") if isinstance(item, dict) else item
@@ -240,7 +244,7 @@ def _item_of_plan(
             )
             return None
         rest[0] = float(index_of_id[rest[0]])
-    return read_item(where, index, frame, command, rest, report)
+    return read_item(where, index, frame, command, rest, report, warnings)
 
 
 def _number_of_json(value: Any) -> float | None:

@@ -26,6 +26,7 @@ from px4lockstep.scenario.scenario import Scenario, time_key
 from px4lockstep.spec.checks import us
 from px4lockstep.spec.code import refuse_code
 from px4lockstep.spec.flight_tables import Home
+from px4lockstep.spec.mission_time import short_of_time
 from px4lockstep.spec.report import Report
 from px4lockstep.spec.spec import Spec
 from px4lockstep.spec.timing import Timing, build_timeline
@@ -138,7 +139,8 @@ def build(
         report.add(("timeline", "t_end_s"), f"{text}; end earlier or use longer periods", ("timeline",))
         raise report.error() from error
     _check_columns(spec, simulation)
-    warnings = (*simulation.warnings, *_warnings(spec, spec.mission, aircraft))
+    too_short = short_of_time(spec) if replay is None else ()
+    warnings = (*simulation.warnings, *_warnings(spec, spec.mission, aircraft), *too_short)
     pace = None if factor is None else Pace(factor)
     return Flight(spec, simulation, spec.mission, aircraft, scenario, warnings, pace)
 
@@ -194,7 +196,7 @@ def _check_columns(spec: Spec, simulation: Simulation) -> None:
 
 def _warnings(spec: Spec, mission: Mission | None, aircraft: Aircraft) -> tuple[str, ...]:
     """Return warnings about settings that have no effect or look like a mistake."""
-    found = []
+    found = [f"px4.mission_path: {text}" for text in mission.warnings] if mission is not None else []
     if mission is not None and mission.planned_home is not None and not _is_near(spec.home, mission.planned_home):
         found.append(
             f"px4.mission_path: the plan's home {mission.planned_home[:2]} is more than {SAME_PLACE_M:g} m from [home] "
