@@ -4,17 +4,17 @@ import math
 
 import numpy as np
 import pytest
+from fleet import iris
 
 from px4lockstep.engine import validator
-from px4lockstep.engine.bus import BUS
 from px4lockstep.engine.simulation import Simulation
 from px4lockstep.engine.timeline import Periodic, Timeline
 from px4lockstep.errors import InvariantError, SimulationError
 from px4lockstep.integrators.solver import Integrator
 from px4lockstep.jit import JIT_ENABLED, interpreted, view
-from px4lockstep.plant.inputs import INPUT
-from px4lockstep.plant.layout import MAX_BUSES
+from px4lockstep.plant.layout import MAX_BUSES, OUTPUTS
 from px4lockstep.plant.models import ConstantRate, Oscillator, UserPlant
+from px4lockstep.vehicle.dispatch import PLANT
 
 TIMELINE = Timeline(1_000_000, autopilot=Periodic(100_000), wind=Periodic(100_000), log=Periodic(100_000))
 
@@ -216,14 +216,41 @@ def test_a_nan_written_at_an_autopilot_tick_is_caught_before_the_log():
     assert np.isfinite(sim.log_state).all()
 
 
-@pytest.mark.parametrize("bus_index", [0, MAX_BUSES - 1])
-@pytest.mark.parametrize("volts", [-1e-9, math.nan])
-def test_a_bus_voltage_below_0_is_reported(bus_index, volts):
-    """0 V is allowed, for a battery that is off."""
-    noted, bus, inputs = np.zeros(1, validator.VALIDATOR), np.zeros(1, BUS), np.zeros(1, INPUT)
-    check = interpreted(validator.check_boundary)
-    views = [view(array, writable=True) for array in (noted, bus, inputs)]
+WRONG_OUTPUTS = [
+    ("rotor_thrust_n", math.nan, 3, validator.ROTOR_THRUST),
+    ("rotor_torque_nm", math.inf, 0, validator.ROTOR_TORQUE),
+    ("motor_current_a", -math.inf, 2, validator.MOTOR_CURRENT),
+    ("bus_current_a", math.nan, MAX_BUSES - 1, validator.BUS_CURRENT),
+    ("bus_voltage_v", math.inf, 0, validator.BUS_VOLTAGE),
+    ("bus_voltage_v", math.nan, MAX_BUSES - 1, validator.BUS_VOLTAGE),
+    ("bus_voltage_v", -1e-9, 0, validator.BUS_VOLTAGE),
+    ("bus_voltage_v", -1e-9, MAX_BUSES - 1, validator.BUS_VOLTAGE),
+]
+
+
+@pytest.mark.parametrize(("name", "value", "index", "code"), WRONG_OUTPUTS)
+def test_a_force_current_or_voltage_that_is_not_finite_is_reported(name, value, index, code):
+    """With time, index and value; a voltage below 0, too. 0 V is allowed, for a battery that is off."""
+    noted, outputs, plant = np.zeros(1, validator.VALIDATOR), np.zeros(1, OUTPUTS), np.zeros(1, PLANT)
+    iris().write(plant[0])
+    views = [view(array, writable=True) for array in (noted, outputs, plant)]
+    check = interpreted(validator.check_outputs)
     assert check(views[0], 300, views[1], views[2]) == validator.SOUND
-    bus["outputs"]["bus_voltage_v"][0, bus_index] = volts
-    assert check(views[0], 300, views[1], views[2]) == validator.BUS_VOLTAGE
-    assert (noted["code"][0], noted["time_us"][0], noted["index"][0]) == (validator.BUS_VOLTAGE, 300, bus_index)
+    outputs[name][0, index] = value
+    assert check(views[0], 300, views[1], views[2]) == code
+    assert (noted["code"][0], noted["time_us"][0], noted["index"][0]) == (code, 300, index)
+    assert noted["value"][0].tobytes() == np.float64(value).tobytes()
+
+
+@pytest.mark.parametrize("level", ["cheap", "paranoid"])
+def test_a_thrust_beyond_the_range_of_floats_ends_the_run_at_the_default_level(level):
+    """The state is finite, its thrust kT ρ ω² f is not."""
+    timeline = Timeline(20_000, autopilot=Periodic(10_000), log=Periodic(10_000))
+    sim = Simulation(iris(), timeline, validate=level)
+    sim.run(until_us=10_000)
+    state = sim.plant.x.copy()
+    state[14] = 1e200
+    sim.set_state(state)
+    with pytest.raises(InvariantError, match=r"the thrust of rotor 2 is nan N at t = 0\.010000 s.*The log is intact"):
+        sim.run()
+    assert sim.log["time_us"].tolist() == [0]

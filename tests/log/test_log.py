@@ -4,7 +4,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from fleet import iris, octa
+from fleet import Rotor, iris, octa
 from scenario_flight import simulation as short_flight
 
 from flights import disturbed, flight
@@ -129,6 +129,21 @@ def test_angles_are_those_of_the_quaternion(flown):
     """Bit-identical to `to_euler`."""
     log = Log.of(flown)
     assert log["euler_bn"][500].tolist() == list(to_euler(tuple(log["q_bn"][500].tolist())))
+
+
+def test_the_axial_air_velocity_of_each_rotor_is_in_the_log():
+    """V_ax is positive in a descent in still air, and along each rotor's own axis; bit-identical to the plant's."""
+    timeline = Timeline(20_000, autopilot=Periodic(10_000), log=Periodic(10_000))
+    sinking = Log.of(Simulation(iris(pos_ned=(0.0, 0.0, -50.0), vel_ned=(2.0, 0.0, 1.0)), timeline).run())
+    assert sinking["rotor_axial_m_s"][0].tolist() == [1.0] * 4
+    axes = ((0.0, 0.0, 1.0), (1.0, 0.0, 0.0), (0.0, 0.6, 0.8))
+    rotors = tuple(Rotor((0.1 * i, 0.1, 0.0), 1, axis) for i, axis in enumerate(axes))
+    tilted = Log.of(Simulation(iris(rotors=rotors, vel_ned=(2.0, 5.0, 1.0)), timeline).run())
+    assert tilted["rotor_axial_m_s"][0].tolist() == [1.0, 2.0, 5.0 * 0.6 + 1.0 * 0.8]
+    air = tilted["air_vel_body"]
+    assert tilted["rotor_axial_m_s"][-1, 2] == -(air[-1, 0] * 0.0 + air[-1, 1] * 0.6 + air[-1, 2] * 0.8)
+    assert tilted.unit("rotor_axial_m_s") == "m/s"
+    assert "rotor_axial_m_s" not in Log.of(Simulation(FreeFall(), timeline).run())
 
 
 def test_a_replay_has_no_estimate_and_setpoints():

@@ -5,6 +5,7 @@ import pytest
 from fleet import Rotor, iris
 from plant_probe import Probe, fly
 
+from px4lockstep.errors import InputError
 from px4lockstep.integrators.solver import Integrator
 from px4lockstep.vehicle.actuators import ActuatorDynamics
 from px4lockstep.vehicle.contact import Contact
@@ -21,7 +22,11 @@ def flown(motor=None, servo=None, motors=1.0, servos=0.0, **options):
         servo_channels=(1, 2, 3, 4),
         contact=Contact("no_contact"),
     )
-    values = {"motors": lambda time_us: motors, "servos": lambda time_us: servos, "step_us": 10_000} | options
+    values = {
+        "motors": motors if callable(motors) else lambda time_us: motors,
+        "servos": lambda time_us: servos,
+        "step_us": 10_000,
+    } | options
     sim = fly(aircraft, 1.0, **values)
     sizes = list(aircraft.groups.values())
     parts = np.split(sim.log_state, np.cumsum(sizes)[:-1], axis=1)
@@ -48,6 +53,35 @@ def test_a_first_order_servo_follows_the_exponential_on_both_sides():
     _, t, state = flown(servo=FIRST, servos=(1.0, -0.6, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0))
     response = 1.0 - np.exp(-t / 0.1)
     assert np.abs(state["act"] - np.outer(response, [1.0, -0.6, 0.0, 0.0])).max() < 1e-6
+
+
+@pytest.mark.parametrize("integrator", ["Euler", "RK4", "RK45"])
+def test_an_exact_first_order_actuator_has_no_error_with_any_integrator(integrator):
+    """1 − e^(−t/τ) at steps of 10 ms, motors and servos, to 1e-13 (rounding); else Euler is off by 2 %."""
+    exact = ActuatorDynamics("first_order", tau_s=0.1, discretization="exact")
+    slow = ActuatorDynamics("first_order", tau_s=0.3, discretization="exact")
+    _, t, state = flown(exact, slow, servos=-0.5, integrator=integrator)
+    assert np.abs(state["act"][:, :4] - (1.0 - np.exp(-t / 0.1))[:, None]).max() < 1e-13
+    assert np.abs(state["act"][:, 4:] + 0.5 * (1.0 - np.exp(-t / 0.3))[:, None]).max() < 1e-13
+    _, t, state = flown(FIRST, integrator="Euler")
+    assert np.abs(state["act"] - (1.0 - np.exp(-t / 0.1))[:, None]).max() > 0.015
+
+
+def test_an_exact_actuator_follows_commands_that_change():
+    """Up at 0, down at 0.5 s: piecewise exponentials to 1e-13 with Euler."""
+    exact = ActuatorDynamics("first_order", tau_s=0.1, discretization="exact")
+    _, t, state = flown(exact, integrator="Euler", motors=lambda time_us: float(time_us < 500_000))
+    top = 1.0 - np.exp(-5.0)
+    expected = np.where(t <= 0.5, 1.0 - np.exp(-t / 0.1), top * np.exp(-(t - 0.5) / 0.1))
+    assert np.abs(state["act"] - expected[:, None]).max() < 1e-13
+
+
+def test_only_a_first_order_actuator_can_be_exact_and_then_limits_no_step():
+    """An error for other kinds; the time constant of an exact one does not restrict a fixed step."""
+    with pytest.raises(InputError, match=r"discretization = 'exact' is for kind = 'first_order', not 'second_order'"):
+        ActuatorDynamics("second_order", discretization="exact")
+    assert ActuatorDynamics("first_order", discretization="exact").time_constant_s() == np.inf
+    assert FIRST.time_constant_s() == 0.1
 
 
 def test_a_second_order_motor_follows_its_closed_form():

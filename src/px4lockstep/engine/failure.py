@@ -21,7 +21,12 @@ TEXTS = {
     validator.ESTIMATE_NOT_FINITE: "the estimate is not finite {at}: {estimate}",
     validator.OUTPUT_NOT_FINITE: "plant output {index} is {value} {at}; {state}",
     validator.USER_FUNCTION_RAISED: "a function of the plant raised an exception {at}; {state}. The log is intact",
-    validator.BUS_VOLTAGE: "the voltage of bus {number} is {value} {at}; {state}",
+    validator.ROTOR_THRUST: "the thrust of rotor {number} is {value} N {at}; {state}. The log is intact",
+    validator.ROTOR_TORQUE: "the torque of rotor {number} is {value} N m {at}; {state}. The log is intact",
+    validator.MOTOR_CURRENT: "the current of motor {number} is {value} A {at}; {state}. The log is intact",
+    validator.BUS_CURRENT: "the current of bus {number} is {value} A {at}; {state}. The log is intact",
+    validator.BUS_VOLTAGE: "the voltage of bus {number} is {value} V {at}, it must be finite and at least 0; {state}. "
+    "The log is intact",
     validator.RHS_NOT_PURE: "the right-hand side is not pure {at}: evaluated twice, derivative {index} differs by "
     "{value}, or it modified the state, inputs or parameters. It must depend on its arguments only and write only the "
     "derivative",

@@ -38,6 +38,7 @@ from px4lockstep.engine.validator import (
     check_autopilot_interval,
     check_boundary,
     check_faults,
+    check_outputs,
     check_purity,
     check_state,
     check_time,
@@ -205,6 +206,8 @@ def advance(arrays, k_stop):
 
         if stage <= OUTPUTS and due & modes.outputs_axes:
             write_outputs(t_s, sim.state, inputs, sim.plant, sim.work.trial, bus.outputs)
+            if validator.level >= CHEAP and check_outputs(validator, t_us, bus.outputs, sim.plant) != SOUND:
+                return FAILED
             if due & modes.outputs_axes & AUTOPILOT_DUE:
                 sense_batteries(sim)
 

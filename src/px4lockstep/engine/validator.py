@@ -1,8 +1,10 @@
 """The validator: invariants of a valid run, checked inside the loop.
 
     cheap      after each interval, the state is finite and | |q| − 1 | < 1e-10; the interval between autopilot ticks is
-               constant; faults, wherever they may have changed, refer to existing motors and sensors and are in range
-    paranoid   also, at each boundary: wind, estimate, outputs and commands are finite and in range, and the
+               constant; faults, wherever they may have changed, refer to existing motors and sensors and are in range;
+               wherever outputs are computed, thrusts, torques, currents and voltages are finite, and voltages are not
+               negative
+    paranoid   also, at each boundary: wind, estimate, other outputs and commands are finite and in range, and the
                right-hand side is pure: two evaluations are bit-identical and change neither state nor inputs
 
 Commands come from outside and are checked at each autopilot tick at every level: NaN means "not driven" and becomes 0;
@@ -10,6 +12,7 @@ a command out of range is clamped and counted, or is an error in a strict run.
 """
 
 import math
+import sys
 
 import numpy as np
 
@@ -25,13 +28,14 @@ LEVELS = {"off": 0, "cheap": 1, "paranoid": 2}
 CHEAP, PARANOID = LEVELS["cheap"], LEVELS["paranoid"]
 
 MAX_NORM_ERROR = 1e-10
+LARGEST = sys.float_info.max
 
 # Failure codes. Codes 1 and 2 are those of the integrator. They are typed because a kernel is compiled again for each
 # value of a plain integer argument.
 SOUND, TOO_MANY_SUBSTEPS, STEP_NOT_FINITE, STATE_NOT_FINITE, QUATERNION_NOT_UNIT = map(np.int64, range(5))
 TIME_NOT_RISING, AUTOPILOT_INTERVAL, MOTOR_COMMAND, SERVO_COMMAND, WIND_NOT_FINITE = map(np.int64, range(5, 10))
 ESTIMATE_NOT_FINITE, OUTPUT_NOT_FINITE, RHS_NOT_PURE, USER_FUNCTION_RAISED, BUS_VOLTAGE = map(np.int64, range(10, 15))
-AUTOPILOT_FAILED = np.int64(15)
+AUTOPILOT_FAILED, ROTOR_THRUST, ROTOR_TORQUE, MOTOR_CURRENT, BUS_CURRENT = map(np.int64, range(15, 20))
 FAULT = np.int64(20)  # plus the number of the kind in `faults.KINDS`; the index is the number of motors
 
 NO_INDEX = np.int64(-1)
@@ -157,6 +161,41 @@ def sanitize_command(validator, t_us, command, is_strict):
 
 
 @kernel
+def is_finite(value):
+    """Return whether a number is finite; without branches."""
+    return (value >= -LARGEST) & (value <= LARGEST)
+
+
+@kernel
+def check_outputs(validator, t_us, outputs, plant):
+    """Check that forces, torques, currents and voltages are finite, and that no voltage is negative."""
+    n_motors = min(plant.traits.n_motors, MAX_MOTORS) if plant.traits.is_vehicle != 0 else MAX_MOTORS
+    good = 0
+    for i in range(n_motors):  # without branches, as in `is_in_range`
+        good += is_finite(outputs.rotor_thrust_n[i])
+        good += is_finite(outputs.rotor_torque_nm[i])
+        good += is_finite(outputs.motor_current_a[i])
+    for i in range(MAX_BUSES):
+        good += is_finite(outputs.bus_current_a[i])
+        good += (outputs.bus_voltage_v[i] >= 0.0) & (outputs.bus_voltage_v[i] <= LARGEST)
+    if good == 3 * n_motors + 2 * MAX_BUSES:
+        return SOUND
+    for i in range(n_motors):
+        if not math.isfinite(outputs.rotor_thrust_n[i]):
+            return report(validator, ROTOR_THRUST, t_us, i, outputs.rotor_thrust_n[i])
+        if not math.isfinite(outputs.rotor_torque_nm[i]):
+            return report(validator, ROTOR_TORQUE, t_us, i, outputs.rotor_torque_nm[i])
+        if not math.isfinite(outputs.motor_current_a[i]):
+            return report(validator, MOTOR_CURRENT, t_us, i, outputs.motor_current_a[i])
+    for i in range(MAX_BUSES):
+        if not math.isfinite(outputs.bus_current_a[i]):
+            return report(validator, BUS_CURRENT, t_us, i, outputs.bus_current_a[i])
+        if not 0.0 <= outputs.bus_voltage_v[i] < math.inf:
+            return report(validator, BUS_VOLTAGE, t_us, i, outputs.bus_voltage_v[i])
+    return SOUND
+
+
+@kernel
 def first_not_finite(values):
     """Return the index of the first number that is not finite, or -1."""
     for i in range(len(values)):
@@ -174,9 +213,6 @@ def check_boundary(validator, t_us, bus, inputs):
     i = first_not_finite(bus.outputs.values)
     if i >= 0:
         return report(validator, OUTPUT_NOT_FINITE, t_us, i, bus.outputs.values[i])
-    for i in range(MAX_BUSES):
-        if not bus.outputs.bus_voltage_v[i] >= 0.0:
-            return report(validator, BUS_VOLTAGE, t_us, i, bus.outputs.bus_voltage_v[i])
     estimate = bus.estimate
     if (
         first_not_finite(estimate.pos_ned) >= 0

@@ -23,7 +23,7 @@ from px4lockstep.integrators.step import combine, take_slopes
 from px4lockstep.jit import kernel
 from px4lockstep.math.exponential import pow
 from px4lockstep.plant.layout import MAX_STATES
-from px4lockstep.vehicle.dispatch import project
+from px4lockstep.vehicle.dispatch import project, settle
 
 FIRST = np.int64(0)
 
@@ -42,8 +42,9 @@ def step_factor(error, solver):
 
 
 @kernel
-def accept(state, plant, solver, work):
-    """Copy the trial state to the state, and project it back into its bounds."""
+def accept(h_s, state, inputs, plant, solver, work):
+    """Copy the trial state to the state, with closed forms where the plant has them, and project it into its bounds."""
+    settle(h_s, state, inputs, plant, work.trial)
     for i in range(min(plant.n_x, MAX_STATES)):
         state.x[i] = work.trial.x[i]
     solver.projected += project(state, plant)
@@ -74,7 +75,7 @@ def integrate(t0_us, t1_us, state, inputs, plant, solver, work):
         h_s = interval_us / 1e6
         take_slopes(start_us / 1e6, h_s, state, inputs, plant, solver.tableau, work, FIRST, n_stages)
         combine(plant.n_x, h_s, state, work, solver.tableau, n_stages)
-        accept(state, plant, solver, work)
+        accept(h_s, state, inputs, plant, solver, work)
         solver.evaluations += n_stages
         return REACHED
 
@@ -107,7 +108,7 @@ def integrate(t0_us, t1_us, state, inputs, plant, solver, work):
 
         is_shortest = h_us <= solver.h_min_us
         if error <= limit or (is_shortest and math.isfinite(error)):
-            accept(state, plant, solver, work)
+            accept(h_s, state, inputs, plant, solver, work)
             first = FIRST
             if error > 1.0:
                 if solver.forced == 0:

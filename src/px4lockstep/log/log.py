@@ -13,10 +13,12 @@ from px4lockstep.engine.core import NATIVE, PYTHON_WITH_STATUS
 from px4lockstep.engine.simulation import Simulation
 from px4lockstep.errors import InputError, suggestion
 from px4lockstep.io import in_memory
+from px4lockstep.jit import interpreted
 from px4lockstep.jit.records import locked
 from px4lockstep.log.schema import BY_NAME, COLUMNS, COMPONENTS, Column, components
 from px4lockstep.math.quaternion import to_euler
 from px4lockstep.plant.layout import GROUPS
+from px4lockstep.vehicle.multirotor import axial_velocity
 
 Array = npt.NDArray[Any]
 
@@ -72,6 +74,9 @@ class Log:
         if "q_bn" in arrays:
             attitude = arrays["q_bn"]
             arrays["euler_bn"] = lambda: euler_angles(attitude() if callable(attitude) else attitude)
+        if "air_vel_body" in arrays:
+            rotors = core["plant"]["multirotor"]["rotors"][: int(core["plant"]["traits"]["n_motors"])].copy()
+            arrays["rotor_axial_m_s"] = lambda: _axial_velocities(rotors, rows["bus"]["outputs"]["air_vel_body"])
         return cls(arrays)
 
     @property
@@ -245,6 +250,12 @@ def _field(rows: Array, source: str, count: int | None) -> Array:
 
 def _seconds(time_us: Array) -> npt.NDArray[np.float64]:
     return time_us.astype(np.float64) / 1e6
+
+
+def _axial_velocities(rotors: Array, v_air_rel_vehicle: Array) -> npt.NDArray[np.float64]:
+    """Return V_ax of each row and rotor, by the function of the plant."""
+    columns = in_memory(v_air_rel_vehicle).T
+    return np.stack([interpreted(axial_velocity)(rotor, columns) for rotor in rotors], axis=1)
 
 
 def euler_angles(q: Array) -> npt.NDArray[np.float64]:

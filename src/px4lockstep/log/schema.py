@@ -127,6 +127,14 @@ COLUMNS: tuple[Column, ...] = (
     Column(
         "air_vel_body", "m/s", "body", "air velocity relative to the vehicle", "bus.outputs.air_vel_body", "aircraft"
     ),
+    Column(
+        "rotor_axial_m_s",
+        "m/s",
+        "rotors",
+        "V_ax: air against the rotor axis, positive in a descent",
+        "derived",
+        "aircraft",
+    ),
     # The scenario.
     Column("request_arm", "1", "", "number of arming requests; 0 after a disarming request", "bus.scenario.arm"),
     Column("request_mission", "1", "", "number of mission requests", "bus.scenario.mission"),

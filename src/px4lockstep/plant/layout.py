@@ -60,7 +60,7 @@ OUTPUTS = record(
         ("bus_voltage_v bus_current_a", "f8", MAX_BUSES),
         ("battery", BATTERY_STATUS, MAX_BATTERIES),
         ("air_density_kg_m3 air_temperature_k", "f8"),
-        ("air_vel_body", "f8", 3),  # velocity of the air relative to the vehicle
+        ("air_vel_body", "f8", 3),  # v_air_rel_vehicle: velocity of the air relative to the vehicle
     ]
 )
 """The outputs of a plant besides its state."""

@@ -1,6 +1,6 @@
 """Airspeed sensor: the differential pressure of a pitot tube along the body's x axis.
 
-    z = 1/2 ρ u |u| + b + σ ξ,    u = velocity through the air along x
+    z = 1/2 ρ u |u| + b + σ ξ,    u = `v_vehicle_rel_air` along x
 
 Compressibility is neglected; it would add a fraction M² / 4, or 2 % at 100 m/s. The alignment of the tube is exact, and
 air from behind gives a negative pressure. A multirotor has no airspeed sensor by default. Scenarios have no fault for
@@ -45,7 +45,8 @@ def step_airspeed(airspeed, state, inputs):
     state.samples += 1
     x, wind = inputs.x, inputs.wind_ned
     q_bn = (x[ATT], x[ATT + 1], x[ATT + 2], x[ATT + 3])
-    forward, _, _ = rotate_inverse(q_bn, (x[VEL] - wind[0], x[VEL + 1] - wind[1], x[VEL + 2] - wind[2]))
+    v_vehicle_rel_air = (x[VEL] - wind[0], x[VEL + 1] - wind[1], x[VEL + 2] - wind[2])
+    forward, _, _ = rotate_inverse(q_bn, v_vehicle_rel_air)
     dynamic_pa = 0.5 * density_kg_m3(airspeed.home_alt_msl_m - x[2]) * forward * abs(forward)
     noise, _, _ = normal3(airspeed.noise_key, sample, sensor.NOISE_LANE, sensor.ONE_DRAW)
     measured_pa = dynamic_pa + airspeed.offset_pa + airspeed.noise_sigma_pa * noise

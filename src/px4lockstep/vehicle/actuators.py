@@ -4,6 +4,11 @@
     first_order    ẏ = (u − y) / τ
     second_order   ÿ = ωn² (u − y) − 2 ζ ωn ẏ                 |ẏ| ≤ rate limit, y within its range
 
+With `discretization = "exact"`, the output of a first-order actuator after a step h is its closed form for the held
+command, whatever the integrator:
+
+    y(t + h) = u + (y(t) − u) exp(−h / τ)
+
 At the rate limit, the acceleration further into the limit is 0. Motor outputs are in [0, 1], servo outputs in [-1, 1].
 Only channels that a motor or servo is mapped to have states: first the outputs of motors and servos, then their rates.
 """
@@ -15,7 +20,8 @@ from typing import Annotated, Any, ClassVar, Literal
 from pydantic import BeforeValidator, Field
 
 from px4lockstep.jit import kernel, record
-from px4lockstep.part import KEY, Found, Part, entry, fill, name_or_table, spelled
+from px4lockstep.math.exponential import exp
+from px4lockstep.part import KEY, Found, Part, entry, fill, misfit, name_or_table, spelled
 from px4lockstep.plant.layout import MAX_MOTORS, MAX_SERVOS
 from px4lockstep.vehicle.regime import MOTOR_RATE_BIT, RANGE_BIT, SERVO_RATE_BIT
 
@@ -26,7 +32,7 @@ SPELLINGS = {"algebraic": "direct", "firstorder": "first_order", "secondorder": 
 
 ACTUATOR = record(
     [
-        ("kind", "i8"),
+        ("kind is_exact", "i8"),
         ("inverse_tau", "f8"),  # first order
         ("omega_n_squared", "f8"),  # second order
         ("two_zeta_omega_n", "f8"),
@@ -93,6 +99,28 @@ def write_actuator_rates(a, m, state, inputs, dstate):
 
 
 @kernel
+def write_exact_output(actuator, command, decay, state, i_output, end):
+    """Write the output of a first-order actuator at the end of a step; `decay` is exp(−h / τ)."""
+    limited = clamp(command, actuator.low, actuator.high)
+    end.x[i_output] = limited + (state.x[i_output] - limited) * decay
+
+
+@kernel
+def write_exact_outputs(a, m, h_s, state, inputs, end):
+    """Write the outputs of actuators with exact discretization from `state` to `end`, the state a step later."""
+    if a.motor.is_exact != 0:
+        decay = exp(-h_s * a.motor.inverse_tau)
+        for i in range(m.n_rotors):
+            command = inputs.command.motors[a.motor_channel[i]]
+            write_exact_output(a.motor, command, decay, state, m.i_act + i, end)
+    if a.servo.is_exact != 0:
+        decay = exp(-h_s * a.servo.inverse_tau)
+        for i in range(a.n_servos):
+            command = inputs.command.servos[a.servo_channel[i]]
+            write_exact_output(a.servo, command, decay, state, a.i_servo + i, end)
+
+
+@kernel
 def project_channel(actuator, state, i_output, i_rate):
     """Limit an output and its rate to their ranges; return the number of states that changed."""
     x = state.x
@@ -132,19 +160,37 @@ class ActuatorDynamics(Part):
         "direct", "Model of the actuator dynamics."
     )
     tau_s: float = entry(0.05, "Time constant of `first_order`. Alias: `τ`.", "s", gt=0.0)
+    discretization: Literal["integrated", "exact"] = entry(
+        "integrated",
+        "How `first_order` is advanced: by the plant's integrator, or exactly, by its closed form after each step.",
+    )
     omega_n: float = entry(50.0, "Natural frequency of `second_order`. Alias: `ωn`.", "rad/s", gt=0.0)
     zeta: float = entry(0.7, "Damping ratio of `second_order`. Alias: `ζ`.", ge=0.0)
     rate_limit: Annotated[float, Field(allow_inf_nan=True)] = entry(
         math.inf, "Maximum rate of the output of `second_order`; `inf` for no limit.", "1/s", gt=0.0, le=math.inf
     )
 
+    def check(self) -> Found:
+        """Check that only a first-order actuator is exact."""
+        if self.is_exact and self.kind != "first_order":
+            text = f"is for kind = 'first_order', not {self.kind!r}; change the kind or omit this key"
+            yield misfit("discretization", self.discretization, text)
+
+    @property
+    def is_exact(self) -> bool:
+        """Whether outputs are advanced by their closed form."""
+        return self.discretization == "exact"
+
     def time_constant_s(self) -> float:
-        """Return the shortest time constant; infinity for `direct`."""
-        return {"direct": math.inf, "first_order": self.tau_s, "second_order": 1.0 / self.omega_n}[self.kind]
+        """Return the shortest time constant that a step should resolve; infinity for `direct` and exact ones."""
+        if self.kind == "direct" or self.is_exact:
+            return math.inf
+        return self.tau_s if self.kind == "first_order" else 1.0 / self.omega_n
 
     def write(self, rec: Any, low: float, high: float) -> None:
         """Write an `ACTUATOR` record with the range of its output."""
         fill(rec, self, kind=KINDS[self.kind], inverse_tau=1.0 / self.tau_s, low=low, high=high)
+        rec["is_exact"] = self.is_exact
         rec["omega_n_squared"] = self.omega_n * self.omega_n
         rec["two_zeta_omega_n"] = 2.0 * self.zeta * self.omega_n
 

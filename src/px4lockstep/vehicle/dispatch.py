@@ -1,4 +1,4 @@
-"""Interface of the plant to the loop and the integrators: five kernels that dispatch on the kind of the plant.
+"""Interface of the plant to the loop and the integrators: six kernels that dispatch on the kind of the plant.
 
 One compilation serves all kinds, because the kind is a number in the parameters, not a type.
 """
@@ -10,6 +10,7 @@ from px4lockstep.plant import reference
 from px4lockstep.plant.layout import ATT, GROUPS, MAX_STATES, MULTIROTOR_PLANT, TRAITS, USER_PLANT
 from px4lockstep.plant.user import USER
 from px4lockstep.vehicle import multirotor
+from px4lockstep.vehicle.actuators import write_exact_outputs
 
 PLANT = record(
     [
@@ -50,6 +51,15 @@ def write_outputs(t_s, state, inputs, plant, scratch, outputs):
             call_void(plant.user.outputs_address, t_s, state, inputs, plant.user, outputs)
     else:
         reference.write_invariants(plant.kind, state.x, plant.reference, outputs.values)
+
+
+@kernel
+def settle(h_s, state, inputs, plant, end):
+    """Replace states of `end`, a step of `h_s` after `state`, that the plant advances by their closed form."""
+    if plant.kind == MULTIROTOR_PLANT:
+        m = plant.multirotor
+        if m.actuation.motor.is_exact | m.actuation.servo.is_exact:
+            write_exact_outputs(m.actuation, m, h_s, state, inputs, end)
 
 
 @kernel

@@ -1,4 +1,4 @@
-"""Fuselage drag, with two models; u is the velocity of the vehicle relative to the air.
+"""Fuselage drag, with two models; u is `v_vehicle_rel_air`, the velocity of the vehicle relative to the air.
 
     linear           F = −c u                          in world axes, independent of attitude
     body_quadratic   F_i = −½ ρ (CdA)_i |u| u_i        along each body axis
@@ -18,8 +18,9 @@ DRAG = record([("kind", "i8"), ("linear_n_s_m", "f8"), ("drag_area_body_m2", "f8
 
 
 @kernel
-def quadratic_drag_body(drag, density_kg_m3, air):
-    """Return the quadratic drag [N] from the velocity of the air relative to the vehicle, both in body axes."""
+def quadratic_drag_body(drag, density_kg_m3, v_air_rel_vehicle):
+    """Return the quadratic drag [N] in body axes from `v_air_rel_vehicle` = −u, which it is along."""
+    air = v_air_rel_vehicle
     half_rho_speed = 0.5 * density_kg_m3 * math.sqrt(air[0] * air[0] + air[1] * air[1] + air[2] * air[2])
     area = drag.drag_area_body_m2
     return half_rho_speed * area[0] * air[0], half_rho_speed * area[1] * air[1], half_rho_speed * area[2] * air[2]

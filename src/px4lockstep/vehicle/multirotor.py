@@ -76,8 +76,8 @@ def body_rates(state):
 
 
 @kernel
-def air_velocity_body(state, inputs, dcm):
-    """Return the velocity of the air relative to the vehicle, in body axes."""
+def air_rel_vehicle(state, inputs, dcm):
+    """Return `v_air_rel_vehicle`, the velocity of the air relative to the vehicle, in body axes."""
     vel = velocity(state)
     wind = inputs.wind_ned
     an, ae, ad = wind[0] - vel[0], wind[1] - vel[1], wind[2] - vel[2]
@@ -86,6 +86,13 @@ def air_velocity_body(state, inputs, dcm):
         dcm[1] * an + dcm[4] * ae + dcm[7] * ad,
         dcm[2] * an + dcm[5] * ae + dcm[8] * ad,
     )
+
+
+@kernel
+def axial_velocity(rotor, v_air_rel_vehicle):
+    """Return V_ax, the velocity of the air through the disk of a rotor, against its axis [m/s]."""
+    axis = rotor.axis
+    return -(v_air_rel_vehicle[0] * axis[0] + v_air_rel_vehicle[1] * axis[1] + v_air_rel_vehicle[2] * axis[2])
 
 
 @kernel
@@ -154,7 +161,7 @@ def rhs(state, inputs, m, dstate):
     vel = velocity(state)
     omega_body = body_rates(state)
     dcm = to_dcm(q_bn)
-    air = air_velocity_body(state, inputs, dcm)
+    v_air_rel_vehicle = air_rel_vehicle(state, inputs, dcm)
 
     # The slots of the rotor accelerations hold the duties until the accelerations are computed.
     i_rotor, n_rotors = rotor_slots(m)
@@ -177,7 +184,7 @@ def rhs(state, inputs, m, dstate):
             duty = dx[i_rotor + i]
             current = motor_current(p, duty, voltage, omega)
             axis = rotor.axis
-            axial = -(air[0] * axis[0] + air[1] * axis[1] + air[2] * axis[2])
+            axial = axial_velocity(rotor, v_air_rel_vehicle)
             thrust, torque = propeller_load(p, density, omega, axial)
             thrust = left_of_thrust(inputs.faults, i, thrust)
             spin = spin_acceleration(p, omega, current, torque)
@@ -203,7 +210,7 @@ def rhs(state, inputs, m, dstate):
         write_battery_rates(m, b, state, bus_a, dstate)
 
     if m.drag.kind == BODY_QUADRATIC:
-        drag = quadratic_drag_body(m.drag, density, air)
+        drag = quadratic_drag_body(m.drag, density, v_air_rel_vehicle)
         fx += drag[0]
         fy += drag[1]
         fz += drag[2]
@@ -244,8 +251,8 @@ def write_outputs(state, inputs, m, scratch, outputs):
     density = density_kg_m3(m.home_alt_m - x[2])
     outputs.air_density_kg_m3 = density
     outputs.air_temperature_k = temperature_k(m.home_alt_m - x[2])
-    air = air_velocity_body(state, inputs, to_dcm(attitude(state)))
-    outputs.air_vel_body[0], outputs.air_vel_body[1], outputs.air_vel_body[2] = air
+    v_air_rel_vehicle = air_rel_vehicle(state, inputs, to_dcm(attitude(state)))
+    outputs.air_vel_body[0], outputs.air_vel_body[1], outputs.air_vel_body[2] = v_air_rel_vehicle
     write_duties(state, inputs, m, scratch)
     for b in range(m.power.n_buses):
         voltage = connected_voltage(m, b, state, inputs, scratch)
@@ -258,7 +265,7 @@ def write_outputs(state, inputs, m, scratch, outputs):
             duty = scratch.x[m.i_rotor + i]
             outputs.rotor_duty[i] = duty
             current = motor_current(rotor.propulsion, duty, voltage, omega)
-            axial = -(air[0] * rotor.axis[0] + air[1] * rotor.axis[1] + air[2] * rotor.axis[2])
+            axial = axial_velocity(rotor, v_air_rel_vehicle)
             thrust, outputs.rotor_torque_nm[i] = propeller_load(rotor.propulsion, density, omega, axial)
             outputs.rotor_thrust_n[i] = left_of_thrust(inputs.faults, i, thrust)
             outputs.motor_current_a[i] = current

@@ -55,11 +55,12 @@ class HilSensors:
 
     def _truth(self, hil_us: int, inputs: Any) -> bytes:
         """Return the frame with the true state, without sensor errors."""
-        x, air = inputs.plant.x, inputs.bus.outputs.air_vel_body
+        x, v_air_rel_vehicle = inputs.plant.x, inputs.bus.outputs.air_vel_body
         lat_deg, lon_deg = self._projection.to_global(float(x[0]), float(x[1]))
         place = (round(1e7 * lat_deg), round(1e7 * lon_deg), round(1e3 * (self._home_alt_msl_m - x[2])))
         velocity = [round(100.0 * value) for value in x[VEL_START:ATT_START]]
-        airspeed = round(100.0 * math.sqrt(air[0] * air[0] + air[1] * air[1] + air[2] * air[2]))
+        forward, right, down = v_air_rel_vehicle
+        airspeed = round(100.0 * math.sqrt(forward * forward + right * right + down * down))
         force = [round(1e3 * value / STANDARD_GRAVITY_M_S2) for value in self._stage.true_accel_m_s2.tolist()]
         attitude = x[ATT_START:RIGID_BODY_STATES].tolist()
         return self._sender.state(hil_us, attitude, *place, *velocity, airspeed, airspeed, *force)
