@@ -11,6 +11,7 @@ from typing import Annotated, Any, Literal, Union, get_args, get_origin
 from pydantic.fields import FieldInfo
 from pydantic_core import PydanticUndefined
 
+from px4lockstep.integrators.butcher import Coefficient
 from px4lockstep.part import EachAxis, Matrix, Number, Part, Quaternion, all_tables, keys_of, show, table_of
 from px4lockstep.part.limits import INT32, LARGEST, SMALLEST, Limits
 from px4lockstep.spec.spec import Spec
@@ -20,6 +21,7 @@ BEGIN, END = "<!-- reference: begin -->\n", "<!-- reference: end -->\n"
 PLAIN = {float: "number", int: "whole number", bool: "true or false", str: "string"}
 NAMED = {
     Number: "number",
+    Coefficient: "fractions or numbers",
     EachAxis: "number or 3 numbers",
     Matrix: "9 numbers, or 3 rows of 3",
     Quaternion: "4 numbers",

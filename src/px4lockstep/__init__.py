@@ -44,6 +44,7 @@ if TYPE_CHECKING:
     from px4lockstep.flights.run import Run, fly, simulate
     from px4lockstep.flights.saved import SavedRun, read_run
     from px4lockstep.flights.summary import summarize
+    from px4lockstep.integrators.butcher import ButcherTableau
     from px4lockstep.integrators.solver import Integrator
     from px4lockstep.log.csv import CsvSink, read_csv, write_csv
     from px4lockstep.log.events import events_of
@@ -81,7 +82,8 @@ __all__ += ["read_recording", "read_run", "replay", "simulate", "summarize", "to
 __all__ += ["CriterionTable", "MetricTable", "Signals", "load_campaign", "measure", "metrics_of", "passes"]
 __all__ += ["run_campaign"]
 # Parts of a simulation.
-__all__ += ["Actuation", "ActuatorDynamics", "Aircraft", "Airframe", "Battery", "Builtin", "Bus", "Contact"]
+__all__ += ["Actuation", "ActuatorDynamics", "Aircraft", "Airframe", "Battery", "Builtin", "Bus", "ButcherTableau"]
+__all__ += ["Contact"]
 __all__ += ["Estimator", "Event", "Explicit", "Gps", "Gust", "Gyro", "Imu", "Injector", "Integrator", "Oscillator"]
 __all__ += ["Periodic", "Power", "Propulsion", "Px4Library", "Scenario", "SensorConfig", "SensorSuite", "Timeline"]
 __all__ += ["UserPlant", "When", "Wind", "gust_edges_us", "normal4", "sincos", "stream_key"]
@@ -118,6 +120,7 @@ _HOMES = {
     "flights.run": "Run fly simulate",
     "flights.saved": "SavedRun read_run",
     "flights.summary": "summarize",
+    "integrators.butcher": "ButcherTableau",
     "integrators.solver": "Integrator",
     "log.csv": "CsvSink read_csv write_csv",
     "log.events": "events_of",

@@ -5,6 +5,7 @@ from fleet import octa
 
 from px4lockstep.engine.simulation import Simulation
 from px4lockstep.engine.timeline import Explicit, Periodic, Timeline
+from px4lockstep.integrators.butcher import ButcherTableau
 from px4lockstep.integrators.solver import Integrator
 from px4lockstep.math.philox import normal4, stream_key
 from px4lockstep.plant.models import TorqueFreeBody, UserPlant
@@ -15,6 +16,23 @@ TIMELINE = Timeline(
     400_000, autopilot=Periodic(4_000), wind=Periodic(3_000), log=Periodic(10_000), scenario=Explicit((123_457,))
 )
 INTEGRATORS = ("Euler", "RK4", "RK23", "RK45")
+HEUN = ButcherTableau(order=2, a=[[], [1]], b=["1/2", "1/2"], c=[0, 1], b_embedded=[1, 0])
+"""Heun's method with Euler's as the embedded one."""
+CASH_KARP = ButcherTableau(
+    order=5,
+    a=[
+        [],
+        ["1/5"],
+        ["3/40", "9/40"],
+        ["3/10", "-9/10", "6/5"],
+        ["-11/54", "5/2", "-70/27", "35/27"],
+        ["1631/55296", "175/512", "575/13824", "44275/110592", "253/4096"],
+    ],
+    b=["37/378", 0, "250/621", "125/594", 0, "512/1771"],
+    c=[0, "1/5", "3/10", "3/5", 1, "7/8"],
+    b_embedded=["2825/27648", 0, "18575/48384", "13525/55296", "277/14336", "1/4"],
+)
+"""Cash and Karp, A variable order Runge-Kutta method, ACM Trans. Math. Softw. 16 (1990)."""
 
 
 class NoisyWind:
@@ -82,7 +100,7 @@ def make(integrator="RK45", plant=FORCED_BODY, seed=7, **options):
     return Simulation(
         plant,
         TIMELINE,
-        integrator=Integrator(integrator),
+        integrator=integrator if isinstance(integrator, Integrator) else Integrator(integrator),
         scenario=Event(),
         wind=NoisyWind(seed),
         estimator=NoisyEstimator(seed),
@@ -100,3 +118,10 @@ def digest_lines():
         for plant in (FORCED_BODY, TorqueFreeBody(), aircraft):
             sim = make(kind, plant).run()
             yield f"{kind} {sim.digest()} {sim.live_digest()}"
+    for name, own in {
+        "Cash-Karp": Integrator("tableau", tableau=CASH_KARP),
+        "Heun": Integrator("tableau", tableau=HEUN),
+        "RK4, split": Integrator("RK4", split_at_contact=True),
+    }.items():
+        sim = make(own, aircraft).run()
+        yield f"{name} {sim.digest()} {sim.live_digest()}"

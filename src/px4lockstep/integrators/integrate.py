@@ -12,6 +12,10 @@ across the kink loses its order, and its error estimate is unreliable. A step th
 is accepted only if its error is below `kink_tolerance` times the usual tolerance, or if it is as short as `h_min`. The
 steps shrink towards the kink until the one that contains it contributes almost no error; then the step size returns to
 its previous value.
+
+**Contact.** A fixed step ignores kinks, unless `splits_at_contact` is set. Then bisection finds the longest step, in
+whole microseconds, after which the same points touch the ground as before it. That step is taken, then one of a
+microsecond, and the remainder of the interval follows in the same way.
 """
 
 import math
@@ -23,6 +27,7 @@ from px4lockstep.integrators.step import combine, take_slopes
 from px4lockstep.jit import kernel
 from px4lockstep.math.exponential import pow
 from px4lockstep.plant.layout import MAX_STATES
+from px4lockstep.vehicle.contact import TOUCHING
 from px4lockstep.vehicle.dispatch import project, settle
 
 FIRST = np.int64(0)
@@ -66,12 +71,18 @@ def changes_regime(start, end):
 
 
 @kernel
+def changes_contact(start, end):
+    """Return whether other points touch the ground at the end of a step than at its start."""
+    return (start.contact_regime ^ end.contact_regime) & TOUCHING != 0
+
+
+@kernel
 def integrate(t0_us, t1_us, state, inputs, plant, solver, work):
     """Advance the state to the next boundary with its inputs held; return `REACHED` or the code of the failure."""
     n_stages = solver.tableau.n_stages
     start_us = float(t0_us)
     interval_us = float(t1_us - t0_us)
-    if solver.is_adaptive == 0:
+    if solver.is_adaptive == 0 and solver.splits_at_contact == 0:
         h_s = interval_us / 1e6
         take_slopes(start_us / 1e6, h_s, state, inputs, plant, solver.tableau, work, FIRST, n_stages)
         combine(plant.n_x, h_s, state, work, solver.tableau, n_stages)
@@ -83,9 +94,11 @@ def integrate(t0_us, t1_us, state, inputs, plant, solver, work):
     first = FIRST  # first slope to evaluate: after a rejected step, slope 0 is still valid
     up_to_kink_us = solver.h_max_us  # step limit until the detected kink has been passed
     kink_by_us = 0.0  # offset by which the kink has been passed
+    try_us = interval_us  # fixed step to try next
+    same_us, other_us = 0.0, interval_us  # lengths known to end without and with a change of contact
     while done_us < interval_us:
         remaining_us = interval_us - done_us
-        h_us = min(solver.h_us, up_to_kink_us)
+        h_us = min(solver.h_us, up_to_kink_us) if solver.is_adaptive != 0 else try_us
         if solver.is_quantized != 0:
             h_us = max(1.0, float(math.floor(h_us)))
         is_last = h_us >= remaining_us
@@ -101,6 +114,20 @@ def integrate(t0_us, t1_us, state, inputs, plant, solver, work):
         t_s = (start_us + done_us) / 1e6
         take_slopes(t_s, h_s, state, inputs, plant, solver.tableau, work, first, n_stages + 1)
         solver.evaluations += n_stages + 1 - first
+        if solver.is_adaptive == 0:
+            has_changed = changes_contact(work.k[0], work.k[n_stages])
+            same_us, other_us = (same_us, h_us) if has_changed else (h_us, other_us)
+            is_found = other_us - same_us <= 1.0
+            if (is_found and (h_us == same_us or same_us == 0.0)) or (is_last and not has_changed):
+                accept(h_s, state, inputs, plant, solver, work)
+                first = FIRST
+                done_us = interval_us if is_last else done_us + h_us
+                same_us, other_us = 0.0, interval_us - done_us
+                try_us = other_us if has_changed else 1.0
+            else:
+                first = FIRST + 1
+                try_us = same_us if is_found else float(math.floor(0.5 * (same_us + other_us)))
+            continue
         write_error(h_s, plant, solver.tableau, work)
         error = error_norm(state, plant, solver, work)
         has_kink = solver.kink_tolerance < 1.0 and changes_regime(work.k[0], work.k[n_stages])

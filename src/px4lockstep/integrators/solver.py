@@ -7,7 +7,8 @@ from typing import Annotated, Any, ClassVar
 from pydantic import Field
 
 from px4lockstep.errors import InputError
-from px4lockstep.integrators.tableaux import MAX_STAGES, TABLEAU, TABLEAUX, Method, Tableau
+from px4lockstep.integrators.butcher import ButcherTableau
+from px4lockstep.integrators.tableaux import MAX_STAGES, TABLEAU, TABLEAUX, Kind, Tableau
 from px4lockstep.jit import record
 from px4lockstep.jit.records import COUNT
 from px4lockstep.part import KEY, Found, Part, entry, misfit, spelled
@@ -19,6 +20,7 @@ SOLVER = record(
     [
         ("tableau", TABLEAU),
         ("is_adaptive", "i8"),
+        ("splits_at_contact", "i8"),  # a fixed step ends where a point touches or leaves the ground
         ("is_quantized", "i8"),  # steps are whole microseconds
         ("max_substeps", "i8"),  # attempts per interval
         ("rtol atol", "f8", len(GROUPS)),
@@ -65,11 +67,19 @@ class Integrator(Part):
     where: ClassVar[str] = "plant.integrator"
     stage: ClassVar[str | None] = "plant"
 
-    kind: Annotated[Method, spelled(TABLEAUX)] = entry(
-        "RK45", "Integration method. RK23 and RK45 have adaptive step size."
+    kind: Annotated[Kind, spelled((*TABLEAUX, "tableau"))] = entry(
+        "RK45", "Integration method, or `tableau` for your own. RK23 and RK45 have adaptive step size."
     )
+    tableau: ButcherTableau | None = entry(None, 'Method of `kind = "tableau"`; other kinds do not use it.')
     adaptive: bool = entry(
-        True, "Whether RK23 and RK45 adapt their step size. Otherwise they take one step per interval, like RK4."
+        True,
+        "Whether RK23, RK45 and tableaux with embedded weights adapt their step size. Otherwise they take one step per "
+        "interval, like RK4.",
+    )
+    split_at_contact: bool = entry(
+        False,
+        "Whether a fixed step in which a point touches or leaves the ground ends there, to the microsecond, and "
+        "another step follows. Adaptive steps do so by `kink_tolerance`.",
     )
     rtol_pos: float = entry(1e-6, "Relative tolerance of the position.", ge=0.0)
     atol_pos: OrInfinite = entry(1e-6, "Absolute tolerance of the position.", "m", **ATOL)
@@ -117,7 +127,11 @@ class Integrator(Part):
     quantize_us: bool = entry(True, "Whether step sizes are whole microseconds.")
 
     def check(self) -> Found:
-        """Check the order of the step sizes, and that they are whole microseconds if quantized."""
+        """Check tableau and order of the step sizes, and that they are whole microseconds if quantized."""
+        if self.kind == "tableau" and self.tableau is None:
+            yield ("tableau",), f"{KEY} is missing; an integrator of kind 'tableau' needs its coefficients"
+        if self.tableau is not None and "kind" not in self.model_fields_set:
+            yield ("tableau",), f'{KEY} has no effect without kind = "tableau"; add it'
         if self.h_min > self.h_max:
             yield misfit("h_min", self.h_min, f"is above h_max = {self.h_max}; it must be at most h_max")
         elif not self.h_min <= self.first_step_s <= self.h_max:
@@ -138,14 +152,17 @@ class Integrator(Part):
         return self.h_init or min(max(FIRST_STEP_S, self.h_min), self.h_max)
 
     @property
-    def tableau(self) -> Tableau:
+    def method(self) -> Tableau:
         """The method's coefficients."""
-        return TABLEAUX[self.kind]
+        if self.kind != "tableau":
+            return TABLEAUX[self.kind]
+        assert self.tableau is not None
+        return self.tableau.method
 
     @property
     def chooses_steps(self) -> bool:
         """Whether the step size is adaptive: the method supports it and `adaptive` is set."""
-        return self.adaptive and bool(self.tableau.e)
+        return self.adaptive and bool(self.method.e)
 
     def rtol_of(self, group: str) -> float:
         """Return the relative tolerance of a group."""
@@ -162,9 +179,10 @@ class Integrator(Part):
 
     def write(self, solver: Any) -> None:
         """Write the options and the initial step size into a `SOLVER` record."""
-        order = self.tableau.order
-        self.tableau.write(solver["tableau"])
+        method = self.method
+        method.write(solver["tableau"])
         solver["is_adaptive"], solver["is_quantized"] = self.chooses_steps, self.quantize_us
+        solver["splits_at_contact"] = self.split_at_contact and not self.chooses_steps
         for index, group in enumerate(GROUPS):
             solver["rtol"][index] = self.rtol_of(group)
             solver["atol"][index] = self.atol_of(group)
@@ -176,10 +194,10 @@ class Integrator(Part):
             solver[name] = getattr(self, name)
         # solve safety * error ** (-1 / order) = max_factor for the error, using only products
         error = 1.0
-        for _ in range(order):
+        for _ in range(method.order):
             error *= self.safety / self.max_factor
         solver["error_for_max_factor"] = error
-        solver["error_exponent"] = -1.0 / order
+        solver["error_exponent"] = -1.0 / method.order
         solver["first_forced_us"] = -1.0
 
 

@@ -19,7 +19,7 @@ MAX_STAGES = 7
 TABLEAU = record(
     [
         ("n_stages", "i8"),  # slopes in the new state
-        ("n_error_slopes", "i8"),  # slopes in the error estimate; 0 without one
+        ("n_error_slopes", "i8"),  # slopes in the error estimate, 4 or 7, of which the last may count 0; 0 without one
         ("a", "f8", (MAX_STAGES, MAX_STAGES)),  # row n_stages is b
         ("leading_zeros", "i8", MAX_STAGES),  # leading zeros of each row of a, which are skipped
         ("c", "f8", MAX_STAGES),
@@ -30,7 +30,10 @@ TABLEAU = record(
 
 @dataclass(frozen=True)
 class Tableau:
-    """An explicit method in exact fractions; `b_embedded` holds the weights of the embedded method, if any."""
+    """An explicit method in exact fractions; `b_embedded` holds the weights of the embedded method, if any.
+
+    Its error estimate decreases with the step size as h^`order`.
+    """
 
     name: str
     order: int
@@ -48,7 +51,7 @@ class Tableau:
     def write(self, tableau: Any) -> None:
         """Write the coefficients, correctly rounded, into a `TABLEAU` record."""
         tableau["n_stages"] = len(self.b)
-        tableau["n_error_slopes"] = len(self.e)
+        tableau["n_error_slopes"] = 0 if not self.e else 4 if len(self.e) <= 4 else MAX_STAGES  # as `write_error` sums
         for i, row in enumerate((*self.a, self.b)):
             tableau["a"][i, : len(row)] = [float(value) for value in row]
             tableau["leading_zeros"][i] = next((j for j, value in enumerate(row) if value != 0), len(row))
@@ -98,5 +101,7 @@ RK45 = Tableau(
 """Dormand and Prince, A family of embedded Runge-Kutta formulae, J. Comput. Appl. Math. 6 (1980)."""
 
 Method = Literal["Euler", "RK4", "RK23", "RK45"]
+Kind = Literal[Method, "tableau"]
+"""A method, or a tableau of the user's own."""
 
 TABLEAUX: dict[Method, Tableau] = {"Euler": EULER, "RK4": RK4, "RK23": RK23, "RK45": RK45}

@@ -220,6 +220,9 @@ def _warnings(spec: Spec, mission: Mission | None, aircraft: Aircraft) -> tuple[
         found.append(f"px4.params ({names}) are for real PX4; {autopilot.name} uses autopilot.params")
     if spec.autopilot.params and not autopilot.flies:
         found.append(f"autopilot.params ({_listed(spec.autopilot.params)}) have no effect: autopilot.kind = 'none'")
+    integrator = spec.plant.integrator
+    if integrator.tableau is not None and integrator.kind != "tableau":
+        found.append(f"plant.integrator.tableau has no effect: plant.integrator.kind = {integrator.kind!r}")
     if spec.run.mode == "live" and spec.run.recording_out:
         found.append(f"run.recording_out = {spec.run.recording_out!r} has no effect: run.mode = 'live' records nothing")
     for key, text in spec.places.elsewhere.items():

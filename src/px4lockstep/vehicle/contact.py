@@ -33,6 +33,8 @@ SPELLINGS = dict.fromkeys(("none", "no", "off", "nocontact"), "no_contact") | di
 
 POINT_BITS = 3  # regime bits for flat ground or for each leg: `point_regime`
 assert POINT_BITS * MAX_POINTS <= REGIME_BITS, "the contact regime has more bits than one number holds"
+TOUCHING = int("1" * MAX_POINTS, 1 << POINT_BITS)
+"""The bits of the regime that say which points are in contact."""
 
 CONTACT = record(
     [
