@@ -233,7 +233,7 @@ def test_parameters_of_the_other_autopilot_are_a_warning(tmp_path):
     many = "".join(f"[[px4.params]]\nname = 'X{i}'\nvalue = 1\n" for i in range(20))
     names = ", ".join(f"X{i}" for i in range(10))
     text = f"px4.params ({names}, …) are for real PX4; the built-in autopilot uses autopilot.params"
-    assert build(load_text(tmp_path, MINIMAL + many)).warnings == (text,)
+    assert build(load_text(tmp_path, MINIMAL + many + "[autopilot]\nkind = 'builtin'\n")).warnings == (text,)
     none = "[autopilot]\nkind = 'none'\nparams = { MPC_XY_CRUISE = 4 }\n"
     warnings = build(load_text(tmp_path, MINIMAL + none + many)).warnings
     assert warnings == ("autopilot.params (MPC_XY_CRUISE) have no effect: autopilot.kind = 'none'",)

@@ -106,6 +106,9 @@ SetOption = Annotated[
 TrustOption = Annotated[
     bool, typer.Option("--trust", help="Allow code that the file names to run: the PX4 library, metrics in Python.")
 ]
+CompatOption = Annotated[
+    bool, typer.Option("--compat", help="Give omitted keys the defaults of PX4Lockstep.jl, for files written for it.")
+]
 VerboseOption = Annotated[bool, typer.Option("--verbose", "-v", help="Show the PX4 console on standard error.")]
 ForceOption = Annotated[bool, typer.Option("--force", help="Overwrite existing files.")]
 OutOption = Annotated[Path | None, typer.Option("--out", metavar="PATH", help="Output file.")]
@@ -115,6 +118,7 @@ OutOption = Annotated[Path | None, typer.Option("--out", metavar="PATH", help="O
 def run(
     spec: SpecArgument,
     settings: SetOption = None,
+    compat: CompatOption = False,
     seed: Annotated[str | None, typer.Option(metavar="N", help="Random seed.")] = None,
     out: Annotated[
         Path | None, typer.Option("--out", metavar="DIR", help="Run folder. Default: runs/NAME-TIME.")
@@ -206,6 +210,7 @@ def determinism(
     spec: SpecArgument,
     runs: Annotated[int, typer.Option(metavar="N", help="Number of fresh processes with default settings.")] = 2,
     settings: SetOption = None,
+    compat: CompatOption = False,
     trust: TrustOption = False,
     as_json: JsonOption = False,
 ) -> None:
@@ -301,12 +306,12 @@ def spec_list() -> None:
 
 
 @command(spec_app, "spec.show_spec", "show")
-def spec_show(spec: SpecArgument, settings: SetOption = None) -> None:
+def spec_show(spec: SpecArgument, settings: SetOption = None, compat: CompatOption = False) -> None:
     """Print a spec with everything it inherits and all defaults."""
 
 
 @command(spec_app, "spec.check_spec", "check")
-def spec_check(spec: SpecArgument, settings: SetOption = None) -> None:
+def spec_check(spec: SpecArgument, settings: SetOption = None, compat: CompatOption = False) -> None:
     """Check a spec without flying it.
 
     Exit codes: 0 OK, 2 the spec is invalid.

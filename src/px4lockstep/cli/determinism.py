@@ -17,9 +17,11 @@ IDENTICAL, DIFFERENT = 0, 1
 SHOWN = 16  # digits of a digest in the table, of 64
 
 
-def run_determinism(spec: str, runs: int, trust: bool, as_json: bool, settings: Sequence[str] = ()) -> int:
+def run_determinism(
+    spec: str, runs: int, trust: bool, as_json: bool, settings: Sequence[str] = (), compat: bool = False
+) -> int:
     """Fly all variants, print the digests, and return the exit code."""
-    loaded = load_spec(spec, settings=settings, trust=trust)
+    loaded = load_spec(spec, settings=settings, trust=trust, compat=compat)
     if not loaded.autopilot.capabilities.needs_child:
         return _fly(loaded, runs, as_json)
     return in_child(lambda: _fly(loaded, runs, as_json))

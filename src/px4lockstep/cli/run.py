@@ -58,10 +58,17 @@ class Options:
         return {"expected_digest": self.expected.digest, "matches": digest == self.expected.digest}
 
 
-def run_spec(spec: str, trust: bool, settings: Sequence[str] = (), seed: str | None = None, **options: Any) -> int:
+def run_spec(
+    spec: str,
+    trust: bool,
+    settings: Sequence[str] = (),
+    seed: str | None = None,
+    compat: bool = False,
+    **options: Any,
+) -> int:
     """Fly a spec file or a built-in aircraft; return the exit code."""
     seeds = [] if seed is None else [f"aircraft.seed={seed}"]
-    loaded = load_spec(spec, settings=[*settings, *seeds], trust=trust)
+    loaded = load_spec(spec, settings=[*settings, *seeds], trust=trust, compat=compat)
     if loaded.run.mode == "replay":
         return replay_run(str(loaded.run.recording_in), options["as_json"], is_judged=True, spec=loaded)
     return fly_spec(loaded, Options(**options))

@@ -23,15 +23,15 @@ def list_specs() -> int:
     return 0
 
 
-def show_spec(spec: str, settings: Sequence[str] = ()) -> int:
+def show_spec(spec: str, settings: Sequence[str] = (), compat: bool = False) -> int:
     """Print a spec with everything it inherits and all defaults."""
-    write_out(to_toml(load_spec(spec, settings=settings)))
+    write_out(to_toml(load_spec(spec, settings=settings, compat=compat)))
     return 0
 
 
-def check_spec(spec: str, settings: Sequence[str] = ()) -> int:
+def check_spec(spec: str, settings: Sequence[str] = (), compat: bool = False) -> int:
     """Load and build a spec; raise if it is invalid. Code that it names is located but not run."""
-    loaded = load_spec(spec, settings=settings)
+    loaded = load_spec(spec, settings=settings, compat=compat)
     flight = build(loaded, runs_code=False)
     flight.simulation.close()
     try:

@@ -140,7 +140,7 @@ def build(
         raise report.error() from error
     _check_columns(spec, simulation)
     too_short = short_of_time(spec) if replay is None else ()
-    warnings = (*simulation.warnings, *_warnings(spec, spec.mission, aircraft), *too_short)
+    warnings = (*spec.warnings, *simulation.warnings, *_warnings(spec, spec.mission, aircraft), *too_short)
     pace = None if factor is None else Pace(factor)
     return Flight(spec, simulation, spec.mission, aircraft, scenario, warnings, pace)
 

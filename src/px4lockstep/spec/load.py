@@ -18,10 +18,11 @@ from px4lockstep.scenario.scenario import Scenario
 from px4lockstep.spec.build import build_aircraft, build_parts
 from px4lockstep.spec.checks import CHECKS, Tables
 from px4lockstep.spec.code import code_in
+from px4lockstep.spec.compat import NAME, differences, is_theirs, with_defaults
 from px4lockstep.spec.files import Layers, find_file
 from px4lockstep.spec.overrides import apply_overrides
 from px4lockstep.spec.report import MAX_FOUND
-from px4lockstep.spec.shipped import is_name, mission_of
+from px4lockstep.spec.shipped import is_name, mission_of, shipped_aircraft
 from px4lockstep.spec.spec import Places, Spec
 from px4lockstep.spec.stages import file_values
 from px4lockstep.trust import Chosen
@@ -40,6 +41,7 @@ def load_spec(
     *,
     reads_mission: bool = True,
     trust: bool = False,
+    compat: bool = False,
 ) -> Spec:
     """Load a spec file, fill in the defaults and validate it.
 
@@ -49,6 +51,7 @@ def load_spec(
         settings: Overrides in the form of the command line: `["environment.wind=ou"]`.
         reads_mission: Whether to read the mission as well; otherwise `spec.mission` reads it on first access.
         trust: Whether to run code that the files name, in any folder: see docs/howto/untrusted_files.md.
+        compat: Whether omitted keys have the defaults of PX4Lockstep.jl, as with the key `compat` in the file.
 
     Returns:
         All values, with defaults for omitted keys, and the mission.
@@ -61,8 +64,15 @@ def load_spec(
     layers = Layers(Places(str(path)), trust=trust)
     layers.add_file(path)
     layers.report.raise_if_any()  # errors that follow from a missing file would only confuse
+    if compat and path in shipped_aircraft().values():
+        raise InputError(f"--compat is for files of PX4Lockstep.jl; {source} is a built-in aircraft")
+    layers.data |= {"compat": NAME} if compat else {}
+    could_be_theirs = is_theirs(layers.data, iter(layers.read))
     apply_overrides(layers, overrides or {}, settings)
-    return checked(layers, reads_mission=reads_mission)
+    spec = checked(layers, reads_mission=reads_mission)
+    if could_be_theirs:
+        spec._warnings = differences(layers.data, vars(spec), str(source))
+    return spec
 
 
 def parse_spec(text: str, name: str = "the spec", *, missions: Mapping[str, str] | None = None) -> Spec:
@@ -115,8 +125,9 @@ def load_aircraft(
 def checked(layers: Layers, builder: Builder | None = None, *, reads_mission: bool = True) -> Spec:
     """Return the merged tables as a validated `Spec`, or raise all errors in one report."""
     builder = builder or Builder()
-    report, tables = layers.report, _tables(layers, builder)
-    body = layers.data.get("airframe", {})
+    data = with_defaults(layers.data)
+    report, tables = layers.report, _tables(layers, data, builder)
+    body = data.get("airframe", {})
     if isinstance(body, dict) and "inertia_kgm2" not in body and "inertia_diag_kgm2" not in body:
         report.add(("airframe",), MISSING_INERTIA)  # even if other keys are missing
     _fill_in(tables, builder.made)
@@ -196,19 +207,19 @@ def _add_build_errors(tables: Tables, layers: Layers) -> None:
     build_parts(spec, layers.report, Builder())
 
 
-def _tables(layers: Layers, builder: Builder) -> Tables:
+def _tables(layers: Layers, data: Mapping[str, Any], builder: Builder) -> Tables:
     """Return the valid top-level tables; add the errors of the others to the report."""
     tables: Tables = {}
     fields = keys_of(Spec)
-    for name, value in layers.data.items():
+    for name, value in data.items():
         if name not in fields and not layers.report.is_full:
             layers.report.add((name,), unknown((name,), value, Spec))
     for name, field in fields.items():
-        if name not in layers.data and not field.is_required():
+        if name not in data and not field.is_required():
             tables[name] = field.default
             continue
         # A missing required table is checked as an empty one, so that the report lists its required keys.
-        value = layers.data.get(name, {})
+        value = data.get(name, {})
         try:
             tables[name] = builder.made(_validator(name), value)
         except ValidationError as error:

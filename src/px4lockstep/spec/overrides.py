@@ -96,8 +96,9 @@ def _apply(layers: Layers, place: str, name: str, value: Any, folder: Path) -> N
     try:
         key = canonical_key(name)
         frozen = freeze(value, len(key))
-        if key in (("extends",), ("schema_version",)):
-            raise InputError(f"{name} can't be overridden; set it in a file")
+        if key in (("extends",), ("schema_version",), ("compat",)):
+            hint = ", or use --compat" if key == ("compat",) else ""
+            raise InputError(f"{name} can't be overridden; set it in a file{hint}")
         layers.data = _changed(layers, place, folder, layers.data, (), key, frozen)
     except InputError as error:
         layers.report.lines.append(f"{place}: {error}")

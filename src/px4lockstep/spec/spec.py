@@ -2,7 +2,7 @@
 
 import dataclasses
 from collections.abc import Container
-from typing import Any, ClassVar, Literal
+from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import PrivateAttr
 
@@ -10,7 +10,7 @@ from px4lockstep.autopilots.kinds import AutopilotOptions
 from px4lockstep.autopilots.px4_library.options import Px4Options
 from px4lockstep.environment.environment import Environment
 from px4lockstep.estimation.estimator import Estimator
-from px4lockstep.part import Key, Part, entry
+from px4lockstep.part import Key, Part, entry, spelled
 from px4lockstep.px4.missions import Mission
 from px4lockstep.scenario.scenario import Scenario
 from px4lockstep.spec.flight_tables import AircraftTable, Home, Plant, RunTable, SensorTable
@@ -59,6 +59,9 @@ class Spec(Part):
     """A spec file: the complete description of a flight."""
 
     schema_version: Literal[1] = entry(1, "Version of the spec file format.", stage="name")
+    compat: Annotated[Literal["px4lockstep.jl"], spelled(("px4lockstep.jl",))] | None = entry(
+        None, "Defaults of omitted keys: those of PX4Lockstep.jl, for files written for it.", stage="name"
+    )
     aircraft: AircraftTable = entry(AircraftTable(), "Name and random seed.")
     home: Home = entry(Home(), "Origin of the world frame.", stage="home")
     px4: Px4Options = entry(Px4Options(), "Mission, and options of real PX4.")
@@ -80,6 +83,7 @@ class Spec(Part):
     _places: Places = PrivateAttr(default_factory=lambda: Places(Chosen("spec")))  # created in Python
     _missions: dict[str, Mission] = PrivateAttr(default_factory=dict)
     _untrusted: dict[Key, Any] = PrivateAttr(default_factory=dict)
+    _warnings: tuple[str, ...] = PrivateAttr(default=())
 
     @property
     def places(self) -> Places:
@@ -90,6 +94,11 @@ class Spec(Part):
     def untrusted(self) -> dict[Key, Any]:
         """Code that the files name and the user has not chosen, by key, as decided when the files were loaded."""
         return self._untrusted
+
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        """Warnings about the files."""
+        return self._warnings
 
     @property
     def missions(self) -> dict[str, Mission]:
