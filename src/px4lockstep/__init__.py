@@ -55,6 +55,7 @@ if TYPE_CHECKING:
     from px4lockstep.math.trigonometry import sincos
     from px4lockstep.plant.models import Oscillator, UserPlant
     from px4lockstep.plots.flight import plot_flight, save_plot
+    from px4lockstep.plots.overlay import plot_overlay
     from px4lockstep.plots.waypoints import mission_waypoints
     from px4lockstep.scenario.events import Event, When
     from px4lockstep.scenario.scenario import Scenario
@@ -88,8 +89,8 @@ __all__ += ["Estimator", "Event", "Explicit", "Gps", "Gust", "Gyro", "Imu", "Inj
 __all__ += ["Periodic", "Power", "Propulsion", "Px4Library", "Scenario", "SensorConfig", "SensorSuite", "Timeline"]
 __all__ += ["UserPlant", "When", "Wind", "gust_edges_us", "normal4", "sincos", "stream_key"]
 # Logs and plots.
-__all__ += ["CsvSink", "Log", "LogSink", "ParquetSink", "events_of", "mission_waypoints", "plot_flight", "read_csv"]
-__all__ += ["read_log", "read_parquet", "save_plot", "write_csv", "write_parquet"]
+__all__ += ["CsvSink", "Log", "LogSink", "ParquetSink", "events_of", "mission_waypoints", "plot_flight"]
+__all__ += ["plot_overlay", "read_csv", "read_log", "read_parquet", "save_plot", "write_csv", "write_parquet"]
 # Errors.
 __all__ += ["InputError", "LockstepError", "OutputError", "SimulationError", "StateError"]
 
@@ -131,6 +132,7 @@ _HOMES = {
     "math.trigonometry": "sincos",
     "plant.models": "Oscillator UserPlant",
     "plots.flight": "plot_flight save_plot",
+    "plots.overlay": "plot_overlay",
     "plots.waypoints": "mission_waypoints",
     "scenario.events": "Event When",
     "scenario.scenario": "Scenario",

@@ -220,9 +220,21 @@ def determinism(
     """
 
 
-@command(app, "folders.plot_run")
-def plot(folder: FolderArgument, out: OutOption = None, force: ForceOption = False) -> None:
-    """Plot the flight of a run folder."""
+@command(app, "folders.plot_runs")
+def plot(
+    sources: Annotated[
+        list[Path], typer.Argument(metavar="RUN…", help="Run folder; several, also logs and recordings, are overlaid.")
+    ],
+    labels: Annotated[
+        str | None, typer.Option(metavar="LABEL,LABEL,…", help="Comma-separated labels of several flights.")
+    ] = None,
+    out: OutOption = None,
+    force: ForceOption = False,
+) -> None:
+    """Plot the flight of a run folder, or overlay several flights.
+
+    One run folder is drawn to its plots.png, several flights to overlay.png in the current folder.
+    """
 
 
 @command(app, "folders.export_run")

@@ -1,10 +1,10 @@
-"""`px4lockstep plot` and `export`: plot or export the log of a run folder."""
+"""`px4lockstep plot` and `export`: plot one flight or several, export the log of a run folder."""
 
 from pathlib import Path
 
 from px4lockstep.cli.output import write_err, write_out
 from px4lockstep.errors import InputError
-from px4lockstep.flights.figure import draw_folder
+from px4lockstep.flights.figure import draw_folder, draw_sources
 from px4lockstep.flights.folder import LOG_PARQUET, PLOTS, SUMMARY, check_folder, is_incomplete, read_log, read_summary
 from px4lockstep.io import check_new
 from px4lockstep.log.csv import side_file, write_csv
@@ -12,12 +12,22 @@ from px4lockstep.log.log import Log
 from px4lockstep.log.parquet import write_parquet
 
 FORMATS = ("csv", "parquet")
+OVERLAY = "overlay.png"
 
 
-def plot_run(folder: Path, force: bool, out: Path | None = None) -> int:
-    """Plot the flight of a run folder; return the exit code."""
+def plot_runs(sources: list[Path], force: bool, out: Path | None = None, labels: str | None = None) -> int:
+    """Plot the flight of a run folder, or overlay several flights; return the exit code."""
     from px4lockstep.plots.flight import save_plot
 
+    if len(sources) > 1 or sources[0].is_file():
+        target = check_new(out or Path(OVERLAY), force=force)
+        names = [] if labels is None else [name.strip() for name in labels.split(",")]
+        save_plot(draw_sources(sources, names), target)
+        write_out(f"{target}\n")
+        return 0
+    if labels is not None:
+        raise InputError("--labels are for several flights; one flight has no labels")
+    folder = sources[0]
     target = check_new(out or check_folder(folder) / PLOTS, force=force)
     log = read_log(folder)
     _warn_of_incomplete(folder, log)

@@ -4,7 +4,6 @@ found = diff("runs/good", "runs/bad")
 found.changes, found.first_difference, found.metrics
 """
 
-import os
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -15,6 +14,7 @@ import numpy as np
 from px4lockstep.engine.simulation import Simulation
 from px4lockstep.engine.timeline import LOG
 from px4lockstep.flights.changes import Change, changes_between
+from px4lockstep.flights.figure import drawn_name
 from px4lockstep.flights.folder import read_log, read_summary
 from px4lockstep.flights.recorded import recorded_spec
 from px4lockstep.flights.recording.differences import Difference, FlightRows, first_difference, first_live_difference
@@ -111,11 +111,13 @@ class Diff:
         """Return a figure with both flights overlaid."""
         from px4lockstep.plots.overlay import plot_overlay
 
-        return plot_overlay(
-            (self.first.log, self.second.log),
-            (_name(self.first.folder), _name(self.second.folder)),
-            None if self.first_difference is None else self.first_difference.time_us / 1e6,
-        )
+        names = [drawn_name(run.folder) for run in (self.first, self.second)]
+        if names[0] == names[1]:
+            names = ["first", "second"]
+        parts_at_s = None if self.first_difference is None else self.first_difference.time_us / 1e6
+        told = "bit-identical" if parts_at_s is None else f"they diverge at {parts_at_s:.6f} s"
+        logs = dict(zip(names, (self.first.log, self.second.log), strict=True))
+        return plot_overlay(logs, title=f"{names[0]} and {names[1]}: {told}", parts_at_s=parts_at_s)
 
 
 def diff(first: str | Path, second: str | Path) -> Diff:
@@ -130,11 +132,6 @@ def diff(first: str | Path, second: str | Path) -> Diff:
         one, other = (_title(run.recording.source.mission) for run in (ours, theirs))
         changes = (*changes, Change("mission", one, other, STAGES["mission"]))
     return Diff(ours, theirs, changes)
-
-
-def _name(folder: Path) -> str:
-    """Return the name of a folder as text that can be drawn, even if it is not valid UTF-8."""
-    return os.fsencode(folder.name).decode(errors="replace")
 
 
 def _title(mission: str | None) -> str:

@@ -1,10 +1,15 @@
-"""The figure of a run, identical whether drawn from memory or from its run folder."""
+"""The figure of a run, identical whether drawn from memory or from its run folder, and that of several runs."""
 
+import os
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from px4lockstep.errors import InputError
+from px4lockstep.flights.folder import read_log
 from px4lockstep.flights.recorded import SPEC
+from px4lockstep.flights.recording.file import read_recording
+from px4lockstep.flights.replay import replay_of
 from px4lockstep.log.log import Log
 from px4lockstep.plots.flight import plot_flight
 from px4lockstep.plots.waypoints import mission_waypoints
@@ -34,3 +39,33 @@ def draw_folder(folder: str | Path, log: Log) -> tuple["Figure", str | None]:
     except InputError as error:  # the mission file was moved or removed
         problem = str(error)
     return draw_flight(log, spec.aircraft.name, mission, (spec.home.lat_deg, spec.home.lon_deg)), problem
+
+
+def draw_sources(sources: Sequence[str | Path], labels: Sequence[str] = ()) -> "Figure":
+    """Return the figure of several flights: run folders, logs (CSV, Parquet) and recordings, which are replayed.
+
+    Without labels, they are the names of folders and files, with those of their folders where they would be equal.
+    """
+    from px4lockstep.plots.overlay import plot_overlay
+
+    paths = [Path(source) for source in sources]
+    if labels and len(labels) != len(paths):
+        raise InputError(f"there are {len(labels)} labels for {len(paths)} flights; give one for each")
+    names = list(labels) or [drawn_name(path) for path in paths]
+    if not labels and len(set(names)) < len(names):
+        names = [os.fsencode(path).decode(errors="replace") for path in paths]
+    if len(set(names)) < len(names):
+        raise InputError(f"labels must differ, but are {', '.join(names)}; set them with --labels")
+    return plot_overlay({name: _log_of(path) for name, path in zip(names, paths, strict=True)})
+
+
+def drawn_name(path: Path) -> str:
+    """Return the name of a folder, or of a file without its extension, as text that can be drawn."""
+    name = path.resolve().name if path.is_dir() else path.stem
+    return os.fsencode(name).decode(errors="replace")
+
+
+def _log_of(path: Path) -> Log:
+    if path.is_file() and path.suffix == ".h5":
+        return Log.of(replay_of(read_recording(path)).run())
+    return read_log(path)

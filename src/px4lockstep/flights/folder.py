@@ -24,7 +24,7 @@ from px4lockstep.flights.recorded import SPEC
 from px4lockstep.flights.recording.file import NAME as RECORDING
 from px4lockstep.flights.recording.file import write_recording
 from px4lockstep.io import atomic_write, check_new, release_pages, to_json
-from px4lockstep.log.csv import side_file, write_csv
+from px4lockstep.log.csv import read_csv, side_file, write_csv
 from px4lockstep.log.log import Log
 from px4lockstep.log.messages import write_messages
 from px4lockstep.log.parquet import read_parquet, write_parquet
@@ -227,13 +227,22 @@ def read_summary(folder: Path) -> dict[str, Any]:
     return summary
 
 
-def read_log(folder: str | Path) -> Log:
-    """Return the log in a run folder; for a run that was killed or is being flown, the rows logged until now.
+def read_log(source: str | Path) -> Log:
+    """Return the log in a run folder or in a file; for a run that was killed or is being flown, the rows until now.
+
+    Args:
+        source: A run folder, or a log as CSV or Parquet, of this version or an earlier one.
 
     Raises:
-        InputError: If it is not a run folder, or its log can't be read.
+        InputError: If it is not a run folder or a log, or can't be read.
     """
-    path = check_folder(folder)
+    check_path(source)
+    if Path(source).is_file():
+        read = {".csv": read_csv, ".parquet": read_parquet}.get(Path(source).suffix.lower())
+        if read is None:
+            raise InputError(f"{source} is not a log; give a run folder, or a file that ends with .csv or .parquet")
+        return read(source)
+    path = check_folder(source)
     if (path / LOG_PARQUET).exists():
         return read_parquet(path / LOG_PARQUET)
     if (path / LOG_ROWS).exists():

@@ -1,5 +1,6 @@
-"""Figure of two flights overlaid, and the distance between them."""
+"""Figure of several flights overlaid, and their distances from the first."""
 
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -8,8 +9,8 @@ import numpy.typing as npt
 from px4lockstep.errors import InputError
 from px4lockstep.log.log import Log
 from px4lockstep.plots.flight import DPI
-from px4lockstep.plots.panels.lines import use_log_scale
-from px4lockstep.plots.panels.style import AXIS_COLOURS, FAULT, STYLE
+from px4lockstep.plots.panels.lines import say_absent, thinned, use_log_scale
+from px4lockstep.plots.panels.style import AXIS_COLOURS, FAULT, MOTOR_COLOURS, MOTOR_STYLES, STYLE
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -17,8 +18,8 @@ if TYPE_CHECKING:
 
 Array = npt.NDArray[Any]
 
-SIZE_IN = (17.0, 10.0)
-LOOKS: tuple[dict[str, Any], ...] = (
+SIZE_IN = (17.0, 12.5)
+TWO_LOOKS: tuple[dict[str, Any], ...] = (
     {"color": AXIS_COLOURS[0], "lw": 3.0, "alpha": 0.75, "ls": "-", "zorder": 2},
     {"color": AXIS_COLOURS[1], "lw": 1.5, "ls": (0, (4, 1.5)), "zorder": 3},
 )
@@ -34,70 +35,89 @@ def distance_between(first: Log, second: Log) -> tuple[Array, Array]:
     return first.time_s[ours], apart_m
 
 
-def plot_overlay(logs: tuple[Log, Log], names: tuple[str, str], parts_at_s: float | None) -> "Figure":
-    """Draw two flights, and mark when they diverge; panels whose columns are missing say "not in the log"."""
+def plot_overlay(logs: Mapping[str, Log], *, title: str = "", parts_at_s: float | None = None) -> "Figure":
+    """Return a figure with several flights overlaid.
+
+    Args:
+        logs: The logs by label, with at least the position. A flight without the column of a panel is not in it.
+        title: Title of the figure; the labels by default.
+        parts_at_s: Time at which to draw a line, for example where two flights diverge.
+
+    Raises:
+        InputError: If there is no log, or one has no position or no rows.
+    """
     from matplotlib import style
     from matplotlib.figure import Figure
 
-    if any("pos_ned" not in log or not log.rows for log in logs):
-        raise InputError("can't plot these logs: one has no rows, or no column pos_ned")
+    if not logs:
+        raise InputError("there is nothing to plot; give at least one log")
+    for label, log in logs.items():
+        if "pos_ned" not in log or not log.rows:
+            raise InputError(f"can't plot the log of {label!r}: it has no rows, or no column pos_ned")
+    looks = dict(zip(logs, _looks(len(logs)), strict=True))
     with style.context(["default", STYLE]):
         figure = Figure(figsize=SIZE_IN, dpi=DPI, layout="constrained")
-        grid = figure.add_gridspec(3, 3, width_ratios=(1.08, 1.0, 1.0))
-        _draw_track(figure.add_subplot(grid[0:2, 0]), logs, names)
+        grid = figure.add_gridspec(4, 3, width_ratios=(1.08, 1.0, 1.0))
+        _draw_track(figure.add_subplot(grid[0:2, 0]), logs, looks)
         first: Axes | None = None
-        for place, title, unit, column, values in (
-            (grid[0, 1], "Height", "above origin [m]", "pos_ned", lambda log: -log["pos_ned"][:, 2]),
-            (grid[0, 2], "Speed over ground", "[m/s]", "vel_ned", lambda log: np.linalg.norm(log["vel_ned"], axis=1)),
-            (grid[1, 1], "Tilt", "[°]", "q_bn", _tilt),
-            (grid[1, 2], "Heading", "[°]", "q_bn", _heading),
-            (grid[2, 1], "Mean motor command", "[1]", "motors", lambda log: np.nanmean(log["motors"], axis=1)),
-            (grid[2, 2], "Charge", "[%]", "soc", lambda log: 100.0 * log["soc"].mean(axis=1)),
-        ):
-            axes = figure.add_subplot(place, sharex=first)
+        for row, column, name, unit, needs, values in PANELS:
+            axes = figure.add_subplot(grid[row, column], sharex=first)
             first = first or axes
-            axes.set(title=title, ylabel=unit)
-            for log, look in zip(logs, LOOKS, strict=True):
-                if column not in log:
-                    axes.text(0.5, 0.5, "not in the log", transform=axes.transAxes, ha="center", color="0.45")
-                    break
-                axes.plot(log.time_s, values(log), **look)
-            _mark(axes, parts_at_s)
-        last = figure.add_subplot(grid[2, 0], sharex=first)
-        _draw_distance(last, *distance_between(*logs))
-        _mark(last, parts_at_s)
+            axes.set(title=name, ylabel=unit)
+            for label, log in logs.items():
+                if needs in log:
+                    axes.plot(*thinned(log.time_s, values(log)), **looks[label])
+            if not axes.lines:
+                say_absent(axes)
+        last = figure.add_subplot(grid[3, 2], sharex=first)
+        _draw_distances(last, logs, looks)
+        for axes in figure.axes[1:]:
+            if parts_at_s is not None:
+                axes.axvline(parts_at_s, color=FAULT, lw=1.3, ls=":", zorder=1)
         for axes in figure.axes[-3:]:
             axes.set_xlabel("time [s]")
-        told = "bit-identical" if parts_at_s is None else f"they diverge at {parts_at_s:.6f} s"
-        figure.suptitle(f"{names[0]} and {names[1]}: {told}", fontsize=16, fontweight="bold", x=0.012, ha="left")
+        figure.suptitle(title or ", ".join(logs), fontsize=16, fontweight="bold", x=0.012, ha="left")
     return figure
 
 
-def _draw_track(axes: "Axes", logs: tuple[Log, Log], names: tuple[str, str]) -> None:
+def _looks(count: int) -> Sequence[dict[str, Any]]:
+    """Return the looks of the lines: two that show where they coincide, few distinct ones, or a scale of colours."""
+    if count <= len(TWO_LOOKS):
+        return TWO_LOOKS[:count]
+    if count <= len(MOTOR_COLOURS):
+        styles = [MOTOR_STYLES[i % len(MOTOR_STYLES)] for i in range(count)]
+        return [{"color": MOTOR_COLOURS[i], "ls": styles[i]} for i in range(count)]
+    from matplotlib import colormaps
+
+    return [{"color": colormaps["viridis"](0.92 * i / (count - 1)), "lw": 1.3} for i in range(count)]
+
+
+def _draw_track(axes: "Axes", logs: Mapping[str, Log], looks: Mapping[str, dict[str, Any]]) -> None:
     axes.set_title("Track over ground")
-    for log, name, look in zip(logs, names, LOOKS, strict=True):
+    for label, log in logs.items():
         pos = log["pos_ned"]
-        axes.plot(pos[:, 1], pos[:, 0], label=name, **look)
-        axes.plot(pos[-1, 1], pos[-1, 0], "X", ms=10, color=look["color"], mec="white", mew=0.8, zorder=5)
-    axes.plot(logs[0]["pos_ned"][0, 1], logs[0]["pos_ned"][0, 0], "^", ms=13, mfc="none", mec="0.1", mew=1.6, zorder=5)
+        axes.plot(pos[:, 1], pos[:, 0], label=label, **looks[label])
+        axes.plot(pos[-1, 1], pos[-1, 0], "X", ms=10, color=looks[label]["color"], mec="white", mew=0.8, zorder=5)
+    start = next(iter(logs.values()))["pos_ned"][0]
+    axes.plot(start[1], start[0], "^", ms=13, mfc="none", mec="0.1", mew=1.6, zorder=5)
     axes.set_aspect("equal", adjustable="datalim")
     axes.set(xlabel="east [m]", ylabel="north [m]")
-    axes.legend(loc="best")
+    axes.legend(loc="best", ncols=1 + (len(logs) - 1) // 12)
 
 
-def _draw_distance(axes: "Axes", time_s: Array, apart_m: Array) -> None:
-    axes.set(title="Distance between them", ylabel="[m]")
-    is_apart = apart_m > 0.0
-    if is_apart.any():
-        axes.plot(time_s[is_apart], apart_m[is_apart], color="0.15", lw=1.8)
+def _draw_distances(axes: "Axes", logs: Mapping[str, Log], looks: Mapping[str, dict[str, Any]]) -> None:
+    first, *others = logs
+    axes.set(title="Distance between them" if len(others) == 1 else f"Distance from {first}", ylabel="[m]")
+    for label in others:
+        time_s, apart_m = distance_between(logs[first], logs[label])
+        is_apart = apart_m > 0.0
+        if is_apart.any():
+            look = {"color": "0.15", "lw": 1.8} if len(others) == 1 else looks[label]
+            axes.plot(*thinned(time_s[is_apart], apart_m[is_apart]), **look)
+    if axes.lines:
         use_log_scale(axes)
     else:
         axes.text(0.5, 0.5, "none", transform=axes.transAxes, ha="center", color="0.45")
-
-
-def _mark(axes: "Axes", parts_at_s: float | None) -> None:
-    if parts_at_s is not None:
-        axes.axvline(parts_at_s, color=FAULT, lw=1.3, ls=":", zorder=1)
 
 
 def _tilt(log: Log) -> Array:
@@ -112,3 +132,28 @@ def _heading(log: Log) -> Array:
     w, x, y, z = log["q_bn"].T
     heading: Array = np.degrees(np.unwrap(np.arctan2(2.0 * (w * z + x * y), 1.0 - 2.0 * (y**2 + z**2))))
     return heading
+
+
+def _mean(column: str) -> Callable[[Log], Array]:
+    """Return a function that averages a column over motors, rotors or batteries; 0 where none is driven."""
+
+    def mean(log: Log) -> Array:
+        values = log[column]
+        count = np.maximum(1, np.count_nonzero(~np.isnan(values), axis=1))
+        return np.asarray(np.nansum(values, axis=1) / count)
+
+    return mean
+
+
+PANELS: tuple[tuple[int, int, str, str, str, Callable[[Log], Array]], ...] = (
+    (0, 1, "Height", "above origin [m]", "pos_ned", lambda log: -log["pos_ned"][:, 2]),
+    (0, 2, "Speed over ground", "[m/s]", "vel_ned", lambda log: np.linalg.norm(log["vel_ned"], axis=1)),
+    (1, 1, "Tilt", "[°]", "q_bn", _tilt),
+    (1, 2, "Heading", "[°]", "q_bn", _heading),
+    (2, 0, "Air density", "[kg/m³]", "air_density_kg_m3", lambda log: log["air_density_kg_m3"]),
+    (2, 1, "Mean motor command", "[1]", "motors", _mean("motors")),
+    (2, 2, "Mean rotor speed", "[rad/s]", "rotor_speed_rad_s", _mean("rotor_speed_rad_s")),
+    (3, 0, "Battery current", "[A]", "battery_true_current_a", lambda log: log["battery_true_current_a"].sum(axis=1)),
+    (3, 1, "Charge", "[%]", "soc", lambda log: 100.0 * log["soc"].mean(axis=1)),
+)
+"""Row, column, title, unit, column of the log and values of each panel over time."""
