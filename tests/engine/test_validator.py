@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 import pytest
-from fleet import iris
+from fleet import PowerBus, iris
 
 from px4lockstep.engine import validator
 from px4lockstep.engine.simulation import Simulation
@@ -12,8 +12,9 @@ from px4lockstep.engine.timeline import Periodic, Timeline
 from px4lockstep.errors import InvariantError, SimulationError
 from px4lockstep.integrators.solver import Integrator
 from px4lockstep.jit import JIT_ENABLED, interpreted, view
-from px4lockstep.plant.layout import MAX_BUSES, OUTPUTS
+from px4lockstep.plant.layout import OUTPUTS
 from px4lockstep.plant.models import ConstantRate, Oscillator, UserPlant
+from px4lockstep.vehicle.battery import Battery
 from px4lockstep.vehicle.dispatch import PLANT
 
 TIMELINE = Timeline(1_000_000, autopilot=Periodic(100_000), wind=Periodic(100_000), log=Periodic(100_000))
@@ -220,11 +221,12 @@ WRONG_OUTPUTS = [
     ("rotor_thrust_n", math.nan, 3, validator.ROTOR_THRUST),
     ("rotor_torque_nm", math.inf, 0, validator.ROTOR_TORQUE),
     ("motor_current_a", -math.inf, 2, validator.MOTOR_CURRENT),
-    ("bus_current_a", math.nan, MAX_BUSES - 1, validator.BUS_CURRENT),
+    ("bus_current_a", math.nan, 0, validator.BUS_CURRENT),
+    ("bus_current_a", math.inf, 1, validator.BUS_CURRENT),
     ("bus_voltage_v", math.inf, 0, validator.BUS_VOLTAGE),
-    ("bus_voltage_v", math.nan, MAX_BUSES - 1, validator.BUS_VOLTAGE),
+    ("bus_voltage_v", math.nan, 1, validator.BUS_VOLTAGE),
     ("bus_voltage_v", -1e-9, 0, validator.BUS_VOLTAGE),
-    ("bus_voltage_v", -1e-9, MAX_BUSES - 1, validator.BUS_VOLTAGE),
+    ("bus_voltage_v", -1e-9, 1, validator.BUS_VOLTAGE),
 ]
 
 
@@ -232,7 +234,7 @@ WRONG_OUTPUTS = [
 def test_a_force_current_or_voltage_that_is_not_finite_is_reported(name, value, index, code):
     """With time, index and value; a voltage below 0, too. 0 V is allowed, for a battery that is off."""
     noted, outputs, plant = np.zeros(1, validator.VALIDATOR), np.zeros(1, OUTPUTS), np.zeros(1, PLANT)
-    iris().write(plant[0])
+    iris(batteries=(Battery(), Battery()), buses=(PowerBus((0,), (0, 1)), PowerBus((1,), (2, 3)))).write(plant[0])
     views = [view(array, writable=True) for array in (noted, outputs, plant)]
     check = interpreted(validator.check_outputs)
     assert check(views[0], 300, views[1], views[2]) == validator.SOUND

@@ -184,12 +184,14 @@ class Aircraft:
     def write(self, plant: Any) -> None:
         """Write the aircraft into a `PLANT` record; raise if a value overflows."""
         plant["kind"] = MULTIROTOR_PLANT
+        actuation = self.actuation
+        plant["has_closed_forms"] = actuation.motor_actuators.is_exact or actuation.servo_actuators.is_exact
         self._write_traits(plant["traits"])
         m = plant["multirotor"]
         with computing(("airframe",), m["body"], m["drag"]):
             self.airframe.write(m["body"], m["drag"])
         with computing(("airframe", "propulsion"), *m["rotors"]["propulsion"][: len(self.rotors)]):
-            self._write_propulsion(m["rotors"])
+            self._write_propulsion(m)
         with computing(("actuation",), m["actuation"]["motor"], m["actuation"]["servo"]):
             self.actuation.write(m["actuation"], self.offset("act"), self.offset("actdot"))
         buses, batteries = m["power"]["buses"], m["power"]["batteries"]
@@ -215,7 +217,8 @@ class Aircraft:
         traits["has_ground"] = self.contact.kind != "no_contact"
         traits["capacity_ah"][: len(self.batteries)] = [battery.capacity_ah for battery in self.batteries]
 
-    def _write_propulsion(self, rotors: Any) -> None:
+    def _write_propulsion(self, m: Any) -> None:
+        rotors = m["rotors"]
         first = rotors[0]["propulsion"]
         for rotor, unit, kt in zip(rotors, self.propulsion_units, self.thrust_constants, strict=False):
             own = rotor["propulsion"]
@@ -224,6 +227,8 @@ class Aircraft:
             rotor["drive_ratio"] = drive / first_drive
             rotor["back_emf_ratio"] = own["ke"] * drive / (first["ke"] * first_drive)
             rotor["inertia_ratio"] = own["rotor_inertia"] / first["rotor_inertia"]
+        ratios = [rotors[name][: len(self.rotors)] for name in ("drive_ratio", "back_emf_ratio", "inertia_ratio")]
+        m["rotors_differ"] = bool((np.array(ratios) != 1.0).any())
 
     def _write_rotors(self, m: Any) -> None:
         bus_of = {item: b for b, bus in enumerate(self.buses) for item in bus.motor_ids}

@@ -16,6 +16,7 @@ PLANT = record(
     [
         ("kind", "i8"),
         ("n_x", "i8"),
+        ("has_closed_forms", "i8"),  # 1: `settle` has something to do
         ("group_start", "i8", len(GROUPS)),  # a group is state.x[group_start:group_stop], possibly empty
         ("group_stop", "i8", len(GROUPS)),
         ("traits", TRAITS),
@@ -56,10 +57,9 @@ def write_outputs(t_s, state, inputs, plant, scratch, outputs):
 @kernel
 def settle(h_s, state, inputs, plant, end):
     """Replace states of `end`, a step of `h_s` after `state`, that the plant advances by their closed form."""
-    if plant.kind == MULTIROTOR_PLANT:
+    if plant.has_closed_forms != 0:
         m = plant.multirotor
-        if m.actuation.motor.is_exact | m.actuation.servo.is_exact:
-            write_exact_outputs(m.actuation, m, h_s, state, inputs, end)
+        write_exact_outputs(m.actuation, m, h_s, state, inputs, end)
 
 
 @kernel

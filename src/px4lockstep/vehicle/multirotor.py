@@ -47,6 +47,7 @@ MULTIROTOR = record(
         ("gravity", GRAVITY),
         ("home_alt_m", "f8"),
         ("n_rotors", "i8"),
+        ("rotors_differ", "i8"),  # 0: all ratios of the rotors are 1
         ("i_act i_rotor i_soc i_v1", "i8"),  # start indices in the state
         ("rotors", ROTOR, MAX_MOTORS),
         ("power", POWER),
@@ -199,8 +200,9 @@ def rhs(state, inputs, m, dstate):
             ty += thrust * arm[1] + torque * reaction[1]
             tz += thrust * arm[2] + torque * reaction[2]
             # H = -J h and -dH/dt = J g with rotor 1's J: the rotor spins against its reaction
-            omega *= rotor.inertia_ratio
-            spin *= rotor.inertia_ratio
+            if m.rotors_differ != 0:
+                omega *= rotor.inertia_ratio
+                spin *= rotor.inertia_ratio
             hx += omega * reaction[0]
             hy += omega * reaction[1]
             hz += omega * reaction[2]

@@ -153,11 +153,18 @@ def bus_voltage(m, b, state, duties):
     i_rotor, n_rotors = rotor_slots(m)
     slope = 0.0
     back = 0.0
-    for i in range(n_rotors):
-        duty = duties.x[i_rotor + i]
-        if duty > 0.0 and m.rotors[i].bus == b:
-            slope += duty * duty * m.rotors[i].drive_ratio
-            back += duty * state.x[i_rotor + i] * m.rotors[i].back_emf_ratio
+    if m.rotors_differ == 0:
+        for i in range(n_rotors):
+            duty = duties.x[i_rotor + i]
+            if duty > 0.0 and m.rotors[i].bus == b:
+                slope += duty * duty
+                back += duty * state.x[i_rotor + i]
+    else:
+        for i in range(n_rotors):
+            duty = duties.x[i_rotor + i]
+            if duty > 0.0 and m.rotors[i].bus == b:
+                slope += duty * duty * m.rotors[i].drive_ratio
+                back += duty * state.x[i_rotor + i] * m.rotors[i].back_emf_ratio
     slope_scale = p.inverse_eta * p.inverse_r
     offset = avionics_a - back * (p.ke * slope_scale)
     v = min(max((v0 - r0 * offset) / (1.0 + r0 * slope * slope_scale), bus.min_voltage_v), v0)
