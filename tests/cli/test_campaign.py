@@ -12,6 +12,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from campaign_files import BROKEN, FILE, RUNS, rows, write_campaign
+from commands import run_command
 
 from px4lockstep.campaigns.results import read_results
 
@@ -21,9 +22,7 @@ EXAMPLES = Path(__file__).parents[2] / "examples"
 
 def campaign(*arguments, cwd):
     """Run the command line."""
-    return subprocess.run(
-        (*COMMAND, *map(str, arguments)), cwd=cwd, capture_output=True, text=True, timeout=300, check=False
-    )
+    return run_command("campaign", *map(str, arguments), cwd=cwd)
 
 
 def table(printed):
@@ -152,9 +151,7 @@ def test_a_folder_name_is_printed_in_full(folder, tmp_path):
     """In a narrow terminal it is wrapped, never truncated."""
     link = tmp_path / ("campaign-" + "0123456789" * 9)
     link.symlink_to(folder)
-    finished = subprocess.run(
-        (*COMMAND, "show", str(link)), capture_output=True, text=True, check=True, env={**os.environ, "COLUMNS": "80"}
-    )
+    finished = run_command("campaign", "show", str(link), env={**os.environ, "COLUMNS": "80"})
     cells = [line.split("│")[2].strip() for line in finished.stdout.splitlines() if line.count("│") == 3]
     assert str(link) in "".join(cells)
     assert "…" not in "".join(cells)

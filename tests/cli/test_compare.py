@@ -1,10 +1,9 @@
 """`px4lockstep compare`: table, JSON, files, exit codes, no traceback."""
 
 import json
-import subprocess
-import sys
 
 import pytest
+from commands import run_command
 from recorded_flights import shipped
 
 from px4lockstep.cli.compare import compare_run
@@ -28,8 +27,7 @@ def quick(monkeypatch):
 
 def run(*arguments, cwd):
     """Run the command line."""
-    command = (sys.executable, "-m", "px4lockstep", "compare", *map(str, arguments))
-    return subprocess.run(command, cwd=cwd, capture_output=True, text=True, timeout=300, check=False)
+    return run_command("compare", *map(str, arguments), cwd=cwd)
 
 
 def test_json_is_one_object_and_nothing_else(folder, tmp_path):

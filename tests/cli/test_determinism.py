@@ -9,6 +9,7 @@ import sys
 import time
 
 import pytest
+from commands import run_command
 
 from px4lockstep.cli import determinism as command
 from px4lockstep.flights.determinism import Determinism, VariantFlight
@@ -23,7 +24,7 @@ PART = Difference(12_000, "pos[2]", 1.0, 2.0)
 
 
 def run(*arguments, cwd):
-    return subprocess.run((*COMMAND, *arguments), cwd=cwd, capture_output=True, text=True, timeout=300, check=False)
+    return run_command("determinism", *arguments, cwd=cwd)
 
 
 def test_json_is_on_standard_output_and_progress_on_standard_error(tmp_path):

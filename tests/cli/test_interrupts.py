@@ -10,6 +10,7 @@ import time
 
 import pytest
 from campaign_files import write_campaign
+from commands import run_command
 
 import px4lockstep
 from px4lockstep.flights.folder import RunFolder, read_log
@@ -57,19 +58,12 @@ main()
 def interrupted(tmp_path, tmp_path_factory):
     """Run the command line so that it sends real signals to itself."""
     home_of_script = tmp_path_factory.mktemp("script")
-    (home_of_script / "interrupted_at.py").write_text(INTERRUPTED_AT, "utf-8")
-    paths = os.pathsep.join([str(home_of_script), *filter(None, [os.environ.get("PYTHONPATH")])])
+    script = home_of_script / "interrupted_at.py"
+    script.write_text(INTERRUPTED_AT, "utf-8")
 
     def run(home, name, *arguments, way="once", sent=signal.SIGINT):
-        finished = subprocess.run(
-            (sys.executable, "-m", "interrupted_at", home, name, way, *arguments),
-            cwd=tmp_path,
-            env={**os.environ, "PYTHONPATH": paths, "SENT": str(int(sent))},
-            capture_output=True,
-            text=True,
-            timeout=300,
-            check=False,
-        )
+        environment = {**os.environ, "SENT": str(int(sent))}
+        finished = run_command(home, name, way, *arguments, cwd=tmp_path, env=environment, script=script)
         assert "Traceback" not in finished.stderr
         return finished
 
@@ -195,7 +189,7 @@ def test_the_log_of_a_killed_run_can_be_plotted_and_exported(tmp_path):
     folder = RunFolder.create(tmp_path / "out", flight, holds_log=True).path
     flight.simulation.run(20_000_000)
     for arguments in (("plot", "out"), ("export", "out", "--columns", "pos_ned")):
-        finished = subprocess.run((*COMMAND, *arguments), cwd=tmp_path, capture_output=True, text=True, check=False)
+        finished = run_command(*arguments, cwd=tmp_path)
         assert finished.returncode == 0, finished.stderr
         assert finished.stderr == "warning: the run in out is incomplete; its log has 19.98 s of the flight\n"
     assert (folder / "plots.png").exists()
@@ -286,7 +280,7 @@ def test_temporary_files_of_a_killed_run_are_removed_later(tmp_path, interrupted
     sealed = "px4lockstep.flights.recording.file"
     interrupted(sealed, "_seal", *SHORT, "--no-plots", sent=signal.SIGKILL)
     assert len([name for name in files_in(tmp_path / "out") if name.endswith(".part")]) == 1
-    exported = subprocess.run((*COMMAND, "export", "out"), cwd=tmp_path, capture_output=True, text=True, check=False)
+    exported = run_command("export", "out", cwd=tmp_path)
     assert exported.returncode == 0, exported.stderr
     assert files_in(tmp_path / "out") == ["INCOMPLETE", "export.csv", "export.csv.json", "log.rows", "spec.toml"]
 

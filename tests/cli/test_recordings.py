@@ -1,20 +1,16 @@
 """`replay`, `branch` and `diff` on the command line: tables, exit codes, JSON, one line per error."""
 
 import json
-import subprocess
-import sys
 
 import pytest
+from commands import run_command
 
-COMMAND = (sys.executable, "-m", "px4lockstep")
 SHORT = ("timeline.t_end_s=6.0", "scenario.arm_time_s=0.2", "scenario.mission_time_s=0.4")
 
 
 def run(*arguments, cwd):
     """Run the command line."""
-    return subprocess.run(
-        (*COMMAND, *map(str, arguments)), cwd=cwd, capture_output=True, text=True, timeout=300, check=False
-    )
+    return run_command(*map(str, arguments), cwd=cwd)
 
 
 @pytest.fixture(scope="module")

@@ -12,6 +12,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from commands import run_command
 
 import px4lockstep
 from px4lockstep.errors import InputError
@@ -26,7 +27,7 @@ SHORT = ("--set", "timeline.t_end_s=4.0", "--no-plots")
 
 def run(*arguments, cwd):
     """Run the command line."""
-    return subprocess.run((*COMMAND, *arguments), cwd=cwd, capture_output=True, text=True, timeout=300, check=False)
+    return run_command(*arguments, cwd=cwd)
 
 
 def test_the_iris_flies_its_mission_and_writes_a_folder(tmp_path):

@@ -9,6 +9,7 @@ import time
 from contextlib import suppress
 
 import pytest
+from commands import run_command
 from processes import wait_until
 from px4_sitl_double import ask_arm, ask_mode, setpoint
 from pymavlink.dialects.v20 import common
@@ -58,7 +59,8 @@ def end(run, number):
 
 
 def replayed(out):
-    finished = subprocess.run([*COMMAND, "replay", str(out), "--json"], capture_output=True, text=True, check=True)
+    finished = run_command("replay", str(out), "--json")
+    assert finished.returncode == 0, finished.stderr
     return json.loads(finished.stdout)
 
 

@@ -7,6 +7,7 @@ import subprocess
 import sys
 
 import pytest
+from commands import run_command
 from processes import is_gone, wait_until
 from sitl_instances import check_nothing_is_left
 
@@ -42,7 +43,8 @@ def wait_for(out, said):
 
 
 def replayed(out):
-    finished = subprocess.run([*COMMAND, "replay", str(out), "--json"], capture_output=True, text=True, check=True)
+    finished = run_command("replay", str(out), "--json")
+    assert finished.returncode == 0, finished.stderr
     return json.loads(finished.stdout)
 
 
@@ -97,8 +99,7 @@ def test_a_complete_flight_leaves_no_process_and_shows_the_px4_console(begin, tm
     assert (tmp_path / "run" / "px4.log").read_text() in errors
     assert "Armed by external command" in errors
     check_nothing_is_left(tmp_path / "run", sitl_instance)
-    command = [*COMMAND, "branch", str(tmp_path / "run"), "--at", "0.5"]
-    finished = subprocess.run(command, capture_output=True, text=True, check=False, cwd=tmp_path)
+    finished = run_command("branch", str(tmp_path / "run"), "--at", "0.5", cwd=tmp_path)
     assert finished.returncode == 2
     assert "stock PX4 can't resume from a checkpoint" in finished.stderr
 
@@ -143,10 +144,9 @@ low = 1.4
 high = 1.6
 """
     )
-    command = [*COMMAND, "campaign", "run", "campaign.toml", "--workers", "2", "--json"]
     (tmp_path / "notes").mkdir()
     env = {**os.environ, "PX4_DOUBLE_MEET": str(tmp_path / "notes")}
-    finished = subprocess.run(command, capture_output=True, text=True, check=False, cwd=tmp_path, env=env)
+    finished = run_command("campaign", "run", "campaign.toml", "--workers", "2", "--json", cwd=tmp_path, env=env)
     said = json.loads(finished.stdout)
     assert said["by_status"] == {"mission not finished": 3}, finished.stderr
     _, *flown = [path.read_text().split() for path in sorted((tmp_path / "notes").iterdir())]  # rehearsed, then flown
@@ -217,7 +217,7 @@ def test_a_px4_that_is_killed_is_an_error(begin, tmp_path, sitl_instance):
 def test_bad_input_is_an_error_before_the_flight(tmp_path, command, said):
     """Exit code 2, and no folder."""
     words = ["--set", "autopilot.kind=px4-sitl", "--set", f"px4.sitl.build_dir={tmp_path}"]
-    finished = subprocess.run([*COMMAND, *command, *words], capture_output=True, text=True, check=False, cwd=tmp_path)
+    finished = run_command(*command, *words, cwd=tmp_path)
     assert finished.returncode == 2
     assert said in finished.stderr
     assert list(tmp_path.iterdir()) == []

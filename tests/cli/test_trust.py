@@ -2,18 +2,16 @@
 
 import json
 import os
-import subprocess
-import sys
 from dataclasses import replace
 
 import pytest
+from commands import run_command
 from px4_libraries import compile_library
 from recorded_flights import recorded
 from spec_files import MINIMAL, write
 
 from px4lockstep.flights.recording.file import write_recording
 
-COMMAND = (sys.executable, "-m", "px4lockstep")
 CONSTRUCTOR = '#include <stdio.h>\n__attribute__((constructor)) void f(void) {{ fclose(fopen("{}", "w")); }}\n'
 SHORT = "timeline.t_end_s = 0.5\nscenario.arm_time_s = 0.1\nscenario.mission_time_s = 0.2\n"
 
@@ -47,15 +45,7 @@ def strange(untrusted, tmp_path, ran):
 def run(*arguments, cwd, code=2):
     """Run the command line; return what it wrote."""
     environment = {name: value for name, value in os.environ.items() if not name.startswith(("PX4_", "PX4LOCKSTEP_T"))}
-    finished = subprocess.run(
-        (*COMMAND, *map(str, arguments)),
-        cwd=cwd,
-        env=environment | {"HOME": str(cwd.parent)},
-        capture_output=True,
-        text=True,
-        timeout=300,
-        check=False,
-    )
+    finished = run_command(*map(str, arguments), cwd=cwd, env=environment | {"HOME": str(cwd.parent)})
     assert "Traceback" not in finished.stderr
     assert finished.returncode == code, finished.stdout + finished.stderr
     return finished.stdout + finished.stderr

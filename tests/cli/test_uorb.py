@@ -2,10 +2,9 @@
 
 import json
 import os
-import subprocess
-import sys
 
 import pytest
+from commands import run_command
 from msg_folders import write_messages
 from px4_double import OPTIONS, build_double
 
@@ -15,15 +14,7 @@ from px4lockstep.px4.presets import STATE_INJECTION
 
 def run(*arguments, code=0, cwd=None, **environment):
     """Run px4lockstep; return standard output, or standard error if it fails as expected."""
-    finished = subprocess.run(
-        (sys.executable, "-m", "px4lockstep", *map(str, arguments)),
-        cwd=cwd,
-        env={**os.environ, **environment},
-        capture_output=True,
-        text=True,
-        timeout=120,
-        check=False,
-    )
+    finished = run_command(*map(str, arguments), cwd=cwd, env={**os.environ, **environment})
     assert finished.returncode == code, finished.stderr
     assert "Traceback" not in finished.stderr
     return finished.stderr if code == 2 else finished.stdout

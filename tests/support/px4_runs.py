@@ -1,11 +1,13 @@
 """Flights of the conformance double: from the command line in a child process, or in this process with a copy."""
 
 import os
-import subprocess
 import sys
+from pathlib import Path
 
+from commands import run_command
 from px4_double import OPTIONS, build_double
 
+import px4lockstep
 from px4lockstep.spec.build import build
 from px4lockstep.spec.load import load_spec
 
@@ -17,15 +19,8 @@ SHORT = {"timeline.t_end_s": 4.0, "scenario.arm_time_s": 0.2, "scenario.mission_
 def run(*arguments, cwd, double=None, **environment):
     """Run the command line; `double` are the double's options."""
     told = {} if double is None else {OPTIONS: double}
-    return subprocess.run(
-        (*COMMAND, *map(str, arguments)),
-        cwd=cwd,
-        env={**os.environ, **told, **environment},
-        capture_output=True,
-        text=True,
-        timeout=300,
-        check=False,
-    )
+    script = Path(px4lockstep.__file__).parent / "__main__.py"  # unloads libraries at exit, as an interpreter does
+    return run_command(*map(str, arguments), cwd=cwd, env={**os.environ, **told, **environment}, script=script)
 
 
 def settings(changes, library=None):

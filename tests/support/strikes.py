@@ -4,7 +4,6 @@
 second, and hits the command rather than its imports.
 """
 
-import importlib
 import json
 import os
 import signal
@@ -14,10 +13,10 @@ import time
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
+from commands import preload
 from processes import PATIENCE_S, wait_until
 
 LOOK_S = 0.0005
-MODULES = ("run", "replay", "branch", "folders", "compare", "diff", "campaign", "app")
 
 
 class Struck:
@@ -137,15 +136,7 @@ def main():
     """Answer requests until there are no more."""
     answers = os.fdopen(os.dup(1), "w")
     os.dup2(2, 1)
-    for name in MODULES:
-        importlib.import_module(f"px4lockstep.cli.{name}")
-    import matplotlib.pyplot as plt  # noqa: F401
-    import pyarrow.parquet  # noqa: F401
-
-    from px4lockstep.engine.simulation import Simulation
-    from px4lockstep.engine.timeline import Periodic, Timeline
-
-    Simulation(None, Timeline(1, log=Periodic(1)))  # loads what is compiled
+    preload()
     for line in sys.stdin:
         answers.write(json.dumps(_strike(json.loads(line))) + "\n")
         answers.flush()
