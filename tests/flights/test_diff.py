@@ -95,7 +95,7 @@ def test_the_result_is_available_as_json(folders):
 
 
 def test_the_figure_has_both_flights(folders):
-    """Track, six panels and the distance, and a line at the first difference."""
+    """Track, nine panels and the distance, and a line at the first difference."""
     found = diff(folders / "good", folders / "fault")
     figure = found.plot()
     assert [axes.get_title("left") for axes in figure.axes] == [
@@ -104,7 +104,10 @@ def test_the_figure_has_both_flights(folders):
         "Speed over ground",
         "Tilt",
         "Heading",
+        "Air density",
         "Mean motor command",
+        "Mean rotor speed",
+        "Battery current",
         "Charge",
         "Distance between them",
     ]

@@ -125,7 +125,7 @@ def test_folders_that_can_not_be_used_are_errors(tmp_path):
         RunFolder.create(tmp_path / "file", flight)
     with pytest.raises(InputError, match="no log"):
         read_log(tmp_path / "used")
-    with pytest.raises(InputError, match="is a file; give its run folder"):
+    with pytest.raises(InputError, match="is not a log; give a run folder, or a file"):
         read_log(tmp_path / "file")
 
 

@@ -111,7 +111,8 @@ def assert_next_start_cleans(folder, struck):
         code, _, text = struck.run(place, "export", str(folder.parent / "base"), "--out", "next.csv")
         assert code == 0, text
         assert [path for path in place.iterdir() if path.name.startswith(".")] == []
-        (place / "next.csv").unlink()
+        for name in ("next.csv", "next.csv.json"):
+            (place / name).unlink()
 
 
 def strike(name, home, references, struck, seed):
