@@ -8,6 +8,7 @@ Code outside this package never checks which autopilot flies; it checks the auto
 spec file can select declare them in `kinds`; a user's autopilot declares them in its attribute `capabilities`.
 """
 
+import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
@@ -77,6 +78,33 @@ def capabilities_of(autopilot: object) -> Capabilities:
     declared = NOBODY if autopilot is None else getattr(autopilot, "capabilities", UNKNOWN)
     assert isinstance(declared, Capabilities)
     return declared
+
+
+def rates_of(autopilot: object) -> Mapping[str, float]:
+    """Return the rates of an autopilot's modules [Hz], by name: of a user's autopilot, its `max_internal_rate_hz`."""
+    if isinstance(autopilot, NativeAutopilot):
+        return autopilot.module_rates_hz
+    rate_hz = getattr(autopilot, "max_internal_rate_hz", None)
+    if rate_hz is None:
+        return {}
+    if not isinstance(rate_hz, int | float) or isinstance(rate_hz, bool) or not 0.0 < rate_hz < math.inf:
+        raise InputError(f"max_internal_rate_hz = {rate_hz!r} of {autopilot!r} must be a finite number above 0")
+    return {"its fastest loop": rate_hz}
+
+
+def check_tick(autopilot: object, tick_us: int, *, is_strict: bool) -> tuple[str, ...]:
+    """Return a warning if a tick is longer than the periods of an autopilot's modules; raise it if strict."""
+    rates_hz = {name: hz for name, hz in rates_of(autopilot).items() if hz > 0 and 1e6 / hz < tick_us}
+    if not rates_hz:
+        return ()
+    modules = ", ".join(f"{name} ({hz:g} Hz)" for name, hz in rates_hz.items())
+    text = (
+        f"the autopilot's tick of {tick_us} us is longer than the period of {modules}; use a tick of at most "
+        f"{1e6 // max(rates_hz.values()):.0f} us"
+    )
+    if is_strict:
+        raise InputError(text, key=("timeline", "dt_autopilot_s"))
+    return (text,)
 
 
 @dataclass(frozen=True)
@@ -240,6 +268,11 @@ class NativeAutopilot(ABC):
     capabilities: ClassVar[Capabilities]
     record: ClassVar[str]
     """Name of its record in the simulation: see `native.RECORDS`."""
+
+    @property
+    def module_rates_hz(self) -> Mapping[str, float]:
+        """Rates of its modules by name, if known; 0 for one that runs at every tick."""
+        return {}
 
     @abstractmethod
     def open(self, record: Record, plant: object, period_us: int, write: WriteRecord) -> Session:

@@ -107,7 +107,8 @@ class PythonAutopilot(PythonStage, Protocol):
     `Capabilities(takes_sensor_faults=True)` if its sensors apply `bus.scenario.faults.sensor_fault_mask`.
     `sensor_suite` is a `SensorSuite` that the simulation runs for the autopilot; its outputs are in
     `inputs.bus.sensors`. `take_sensors(stage)` receives the running `SensorStage`. `waited_s`, the wall-clock time for
-    which it waited for the user, does not count in `statistics.wall_s`.
+    which it waited for the user, does not count in `statistics.wall_s`. `max_internal_rate_hz` is the rate of its
+    fastest loop: a longer tick is a warning, or an error with `Simulation(strict_rates=True)`.
     """
 
 

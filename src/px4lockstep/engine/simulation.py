@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from px4lockstep.autopilots.base import NativeAutopilot, Session, capabilities_of
+from px4lockstep.autopilots.base import NativeAutopilot, Session, capabilities_of, check_tick
 from px4lockstep.engine import loop, protocols, stages, validator
 from px4lockstep.engine.buffers import Buffers
 from px4lockstep.engine.builder import Builder
@@ -60,6 +60,8 @@ class Simulation(RunMemory):
         record_estimate: Whether to record the estimate, too.
         commands: Motor and servo commands out of range: `strict` ends the run with an error, `clamp` limits and counts
             them; `auto` is strict in a recorded run.
+        strict_rates: Whether a tick that is longer than the period of one of the autopilot's modules is an error;
+            otherwise it is a warning.
         validate: `off`, `cheap` or `paranoid`: see `validator`.
         seed: Random seed of all native models.
         builder: Creates the parts and writes the records; by default everything is built from scratch.
@@ -87,6 +89,7 @@ class Simulation(RunMemory):
         record: bool = False,
         record_estimate: bool = False,
         commands: str = "auto",
+        strict_rates: bool = False,
         validate: str = "cheap",
         seed: int = 0,
         builder: Builder | None = None,
@@ -156,7 +159,9 @@ class Simulation(RunMemory):
         self._initial_state: npt.NDArray[np.float64] = sim["state"]["x"][: self._n_x].copy()
         self._keeps_checkpoints = record and not self._user_objects() and capabilities_of(autopilot).is_copyable
         self._n_checkpoints = 0
-        self._step_warnings = stages.step_warnings(plant, timeline, self.integrator)
+        tick_us = 0 if timeline.autopilot is None else timeline.autopilot.period_us
+        rate_warnings = check_tick(autopilot, tick_us, is_strict=strict_rates)
+        self._step_warnings = (*stages.step_warnings(plant, timeline, self.integrator), *rate_warnings)
         self.autopilot: Session = stages.open_autopilot(autopilot, self._core, plant, timeline, builder)
         """The session of the autopilot."""
         self._autopilot_record = self._core[self.autopilot.record] if self.autopilot.record else self._core

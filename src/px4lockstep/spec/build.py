@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from itertools import islice
 from typing import Any
 
-from px4lockstep.autopilots.base import Session, landing_of
+from px4lockstep.autopilots.base import Session, check_tick, landing_of
 from px4lockstep.autopilots.kinds import make_autopilot, with_injectors
 from px4lockstep.autopilots.px4_library.injectors import Injector
 from px4lockstep.engine.builder import Builder
@@ -97,7 +97,9 @@ def build(
     aircraft, autopilot = build_parts(spec, report, builder, is_flown=is_flown)
     if aircraft is None or report.lines:
         raise report.error()
+    rate_warnings: tuple[str, ...] = ()
     if not runs_code and spec.autopilot.capabilities.needs_child:  # would be loaded here; others wait for a step
+        rate_warnings = check_tick(autopilot, spec.timeline.tick_us, is_strict=False)
         autopilot = None
     scenario, factor = spec.scenario, spec.run.realtime_factor
     if not spec.timeline.has_end:  # its clients may go on after a crash
@@ -128,6 +130,7 @@ def build(
                     gusts=spec.environment.gusts,
                     record=is_recorded,
                     record_estimate=is_recorded and spec.run.record_estimate,
+                    strict_rates=spec.px4.strict_lockstep_rates,
                     seed=spec.aircraft.seed,
                     **common,
                 )
@@ -140,7 +143,13 @@ def build(
         raise report.error() from error
     _check_columns(spec, simulation)
     too_short = short_of_time(spec) if replay is None else ()
-    warnings = (*spec.warnings, *simulation.warnings, *_warnings(spec, spec.mission, aircraft), *too_short)
+    warnings = (
+        *spec.warnings,
+        *rate_warnings,
+        *simulation.warnings,
+        *_warnings(spec, spec.mission, aircraft),
+        *too_short,
+    )
     pace = None if factor is None else Pace(factor)
     return Flight(spec, simulation, spec.mission, aircraft, scenario, warnings, pace)
 

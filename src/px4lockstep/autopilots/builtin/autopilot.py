@@ -113,10 +113,14 @@ class Builtin(NativeAutopilot):
         assert self.mission is None or isinstance(self.mission, Mission)
         return self.mission.items if self.mission is not None else ()
 
+    @property
+    def module_rates_hz(self) -> dict[str, int]:
+        """Rates of its modules."""
+        return {name.removesuffix("_hz"): hz for name, hz in vars(self.rates).items()}
+
     def effective_rates(self, autopilot_period_us: int) -> dict[str, float]:
         """Return the effective rate of each module at a tick length [Hz]; the phase is not carried over."""
-        rates_hz = {name.removesuffix("_hz"): hz for name, hz in vars(self.rates).items()}
-        return effective_rates(rates_hz, autopilot_period_us)
+        return effective_rates(self.module_rates_hz, autopilot_period_us)
 
     def open(self, record: Record, plant: object, period_us: int, write: WriteRecord) -> Session:
         """Write its record, which holds its complete state, unless the build cache has it."""

@@ -127,12 +127,17 @@ class Px4Library(NativeAutopilot):
         if not any(read.topic == MOTORS for read in self.interface.read):
             raise InputError(f"{self.interface.name} does not read {MOTORS}, so PX4 can't fly; use state_injection")
 
-    def effective_rates(self, autopilot_period_us: int) -> dict[str, float]:
-        """Return the effective rate of each module at a tick length [Hz]; PX4 does not carry over the phase."""
+    @property
+    def module_rates_hz(self) -> dict[str, int]:
+        """Rates of the modules that run."""
         rates_hz = {module: getattr(self.config, name) for name, module in RATES.items()}
         if not self.config.enable_control_allocator:
             del rates_hz["allocation"]
-        return effective_rates(rates_hz, autopilot_period_us)
+        return rates_hz
+
+    def effective_rates(self, autopilot_period_us: int) -> dict[str, float]:
+        """Return the effective rate of each module at a tick length [Hz]; PX4 does not carry over the phase."""
+        return effective_rates(self.module_rates_hz, autopilot_period_us)
 
     def open(self, record: Record, plant: object, period_us: int, write: WriteRecord | None = None) -> "Px4Session":
         """Start PX4 and write its record, which bypasses the build cache because it holds addresses."""

@@ -138,7 +138,7 @@ class Px4Options(Part):
         stage="autopilot_start",
     )
     strict_lockstep_rates: bool = entry(
-        False, "Whether a tick longer than a module's period is an error.", stage="autopilot_start"
+        False, "Whether a tick longer than a module's period is an error, not only a warning.", stage="autopilot_start"
     )
     defaults: Literal["compiled", "sitl"] = entry(
         "compiled",
