@@ -5,11 +5,11 @@ import pytest
 from px4_flights import GOLDEN, bus_of, load_flight
 
 from px4lockstep.autopilots.px4_library.commander import command, mode_of_command
-from px4lockstep.autopilots.px4_library.exchange import write_inputs
+from px4lockstep.autopilots.px4_library.exchange import write_bus, write_inputs
 from px4lockstep.autopilots.px4_library.records import PX4_HOST
 from px4lockstep.engine.bus import BUS
 from px4lockstep.environment.projection import MapProjection
-from px4lockstep.jit import interpreted, kernel, rows
+from px4lockstep.jit import interpreted, kernel, rows, view
 
 HOME_DEG = (47.397742, 8.545594)
 HOME_ALT_M = 488.0
@@ -199,6 +199,27 @@ def test_px4_can_command_a_mode(commanded, lands):
     assert mode == [0, 3, 3, commanded, 0 if lands else commanded]
     assert armed[-1] == int(not lands)
     assert finished == [0, 0, 0, 0, int(commanded == 5)]
+
+
+@pytest.mark.parametrize(
+    ("commander", "is_driven"),
+    [
+        ({"is_armed": 1, "nav_state": 3}, True),
+        ({"is_armed": 0, "nav_state": 3}, False),
+        ({"is_armed": 1, "nav_state": 0}, False),
+        ({"is_armed": 1, "nav_state": 0, "has_flown": 1}, True),
+    ],
+)
+def test_motors_have_the_channels_of_their_rotors_and_stand_still_unless_flying(commander, is_driven):
+    """PX4's motor i drives the channel of rotor i; whatever PX4 says, it is 0 disarmed, and in manual mode at first."""
+    hosts, buses = np.zeros(1, PX4_HOST), np.zeros(1, BUS)
+    hosts["n_motors"], hosts["motor_channel"][0, :3] = 3, (4, 0, 2)
+    hosts["outputs"]["motors"][0, :3] = (0.1, 0.2, 0.3)
+    for name, value in commander.items():
+        hosts["commander"][name] = value
+    interpreted(write_bus)(view(hosts, writable=True), view(buses, writable=True))
+    expected = [0.2, 0.0, 0.3, 0.0, 0.1] if is_driven else [0.0] * 5
+    assert buses["command"]["motors"][0, :5].tolist() == expected
 
 
 def test_a_disarmed_vehicle_ignores_commands():
