@@ -266,7 +266,7 @@ def test_seeds_and_settings_change_the_flight(tmp_path):
         (("run",), ("SPEC",)),
         (("rnu", "iris"), ("'rnu'", "'run'")),
         (("spec", "lst"), ("'lst'", "'list'")),
-        (("plot", "binary.toml"), ("binary.toml is a file; give its run folder",)),
+        (("plot", "binary.toml"), ("binary.toml is not a log; give a run folder",)),
         (("run", "iris", "--set", "nonsense.x=1"), ("unknown key; allowed:",)),
         (("run", "iris", "--set", "autopilot.params.MC_AIRMODE=1"), ("PX4 has it, but",)),
     ],

@@ -223,7 +223,7 @@ def determinism(
 @command(app, "folders.plot_runs")
 def plot(
     sources: Annotated[
-        list[Path], typer.Argument(metavar="RUN…", help="Run folder; several, also logs and recordings, are overlaid.")
+        list[Path], typer.Argument(metavar="RUN", help="Run folder; several, also logs and recordings, are overlaid.")
     ],
     labels: Annotated[
         str | None, typer.Option(metavar="LABEL,LABEL,…", help="Comma-separated labels of several flights.")
