@@ -1,25 +1,11 @@
 """The public API: lazy imports, documentation and types."""
 
-import subprocess
-import sys
+from pathlib import Path
 
 import numpy as np
 import pytest
 
 import px4lockstep
-
-USER = """
-import px4lockstep
-
-run = px4lockstep.simulate("iris", **{"aircraft.seed": 7})
-reveal_type(run)
-reveal_type(run.summary.outcome)
-reveal_type(run.log["pos_ned"])
-flight = px4lockstep.build(px4lockstep.load_spec("iris"))
-reveal_type(px4lockstep.fly(flight))
-px4lockstep.simulate("iris", watch=lambda simulation: None)
-px4lockstep.load_spec(3)
-"""
 
 
 def test_dir_lists_names_before_they_are_imported(python):
@@ -65,18 +51,6 @@ def test_every_public_name_has_its_documentation():
             assert len(getattr(px4lockstep, name).__doc__) > 20, name
 
 
-@pytest.mark.process
-def test_users_get_types(tmp_path):
-    """A user's program under mypy --strict: return types are known, and a wrong argument is caught."""
-    program = tmp_path / "user.py"
-    program.write_text(USER, "utf-8")
-    command = (sys.executable, "-m", "mypy", "--strict", "--cache-dir", str(tmp_path / "cache"), str(program))
-    checked = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
-    lines = [line.partition("user.py:")[2] for line in checked.stdout.splitlines() if "user.py:" in line]
-    assert [line.partition(": ")[2].rpartition("  [")[0] or line.partition(": ")[2] for line in lines] == [
-        'note: Revealed type is "px4lockstep.flights.run.Run"',
-        'note: Revealed type is "str"',
-        'note: Revealed type is "numpy.ndarray[tuple[Any, ...], numpy.dtype[Any]]"',
-        'note: Revealed type is "px4lockstep.flights.run.Run"',
-        'error: Argument 1 to "load_spec" has incompatible type "int"; expected "str | Path"',
-    ], checked.stdout
+def test_the_types_are_for_users():
+    """`tests/types` has a user's program, which `make lint` checks."""
+    assert (Path(px4lockstep.__file__).parent / "py.typed").exists()

@@ -32,7 +32,6 @@ COUNTS = {
     "campaign_folders": 25,
 }
 """2,000 inputs in some 20 s of CPU time; the share of quick formats is higher than in `make fuzz`."""
-CHECKPOINTS = 600
 
 
 @pytest.mark.parametrize("name", FORMATS)
@@ -63,9 +62,10 @@ def test_an_input_is_addressed_by_format_seed_and_index(name, tmp_path):
 
 
 @pytest.mark.process
-def test_600_edits_of_checkpoints_are_an_error_or_the_recorded_flight():
+@pytest.mark.parametrize("edits", [100, pytest.param(600, marks=pytest.mark.slow)])
+def test_edits_of_checkpoints_are_an_error_or_the_recorded_flight(edits):
     """In files of each version that has checkpoints, in separate processes: none ends by a signal."""
-    tasks = ({"format": "checkpoints", "seed": SEED, "index": index} for index in range(CHECKPOINTS))
+    tasks = ({"format": "checkpoints", "seed": SEED, "index": index} for index in range(edits))
     with workers(2) as own:
         failed = [outcome for outcome in run_inputs(tasks, own) if not outcome.is_good]
     assert failed == []
