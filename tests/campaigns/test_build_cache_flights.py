@@ -72,6 +72,7 @@ OTHER = {
     "airframe.inertia_kgm2": [[0.03, 0.0, 0.001, 0.0, 0.03, 0.0, 0.001, 0.0, 0.05]],
     "airframe.propulsion.rotor_dir": [[-1, -1, 1, 1]],
     "airframe.propulsion.calibration_mass_kg": [1.6],
+    "actuation.motor_actuators": [{"kind": "first_order", "discretization": "exact"}],
     "actuation.motors": [[{"id": f"m{i}", "channel": 5 - i} for i in (1, 2, 3, 4)]],
     "power.batteries": [[{"id": "a", "r0": 0.04}, {"id": "b", "r0": 0.02, "sense_voltage_sigma_v": 0.1}]],
     "power.buses": [
@@ -92,6 +93,8 @@ FIXED = (
     "scenario.events[1].action",
     "scenario.events[2].action",
     "scenario.events[2].when.signal",
+    "actuation.motor_actuators.discretization",
+    "actuation.servo_actuators.discretization",
     *(f"actuation.motors[{i}].{name}" for i in range(4) for name in ("id", "channel")),
     *(f"power.buses[0].{name}" for name in ("id", "battery_ids", "motor_ids", "servo_ids", "avionics_load_w")),
     "run.log_columns",
