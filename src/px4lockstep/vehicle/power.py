@@ -74,8 +74,9 @@ def motors_current(m, b, state, duties, voltage_v):
     total = 0.0
     for i in range(n_rotors):
         duty = duties.x[i_rotor + i]
-        if duty > 0.0 and m.rotors[i].bus == b:
-            p = m.rotors[i].propulsion
+        rotor = m.rotors[i]
+        if duty > 0.0 and rotor.bus == b:
+            p = rotor.propulsion
             current = motor_current(p, duty, voltage_v, state.x[i_rotor + i])
             total += duty * current * p.inverse_eta
     return total
@@ -93,8 +94,9 @@ def classified_voltage(m, b, state, duties, v0, avionics_a):
         offset = avionics_a
         for i in range(n_rotors):
             duty = duties.x[i_rotor + i]
-            if duty > 0.0 and m.rotors[i].bus == b:
-                p = m.rotors[i].propulsion
+            rotor = m.rotors[i]
+            if duty > 0.0 and rotor.bus == b:
+                p = rotor.propulsion
                 slope_scale = p.inverse_eta * p.inverse_r
                 back_emf = p.ke * state.x[i_rotor + i]
                 current = (duty * v - back_emf) * p.inverse_r
@@ -128,15 +130,17 @@ def unusual_voltage(m, b, state, duties, v, v0, avionics_a):
     is_linear = True
     for i in range(n_rotors):
         duty = duties.x[i_rotor + i]
-        if duty > 0.0 and m.rotors[i].bus == b:
-            p = m.rotors[i].propulsion
+        rotor = m.rotors[i]
+        if duty > 0.0 and rotor.bus == b:
+            p = rotor.propulsion
             current = (duty * v - p.ke * state.x[i_rotor + i]) * p.inverse_r
             is_linear = is_linear and 0.0 < current < p.max_current_a
     if not is_linear:
         v = classified_voltage(m, b, state, duties, v0, avionics_a)
     for i in range(n_rotors):
-        if m.rotors[i].bus == b:
-            p = m.rotors[i].propulsion
+        rotor = m.rotors[i]
+        if rotor.bus == b:
+            p = rotor.propulsion
             current = motor_current(p, duties.x[i_rotor + i], v, state.x[i_rotor + i])
             duties.regime |= motor_regime(p, current) << (MOTOR_BITS * i)
     return v
@@ -162,15 +166,17 @@ def bus_voltage(m, b, state, duties):
     else:
         for i in range(n_rotors):
             duty = duties.x[i_rotor + i]
-            if duty > 0.0 and m.rotors[i].bus == b:
-                slope += duty * duty * m.rotors[i].drive_ratio
-                back += duty * state.x[i_rotor + i] * m.rotors[i].back_emf_ratio
+            rotor = m.rotors[i]
+            if duty > 0.0 and rotor.bus == b:
+                slope += duty * duty * rotor.drive_ratio
+                back += duty * state.x[i_rotor + i] * rotor.back_emf_ratio
     slope_scale = p.inverse_eta * p.inverse_r
     offset = avionics_a - back * (p.ke * slope_scale)
     v = min(max((v0 - r0 * offset) / (1.0 + r0 * slope * slope_scale), bus.min_voltage_v), v0)
     for i in range(n_rotors):
-        if m.rotors[i].bus == b:
-            p = m.rotors[i].propulsion
+        rotor = m.rotors[i]
+        if rotor.bus == b:
+            p = rotor.propulsion
             current = (duties.x[i_rotor + i] * v - p.ke * state.x[i_rotor + i]) * p.inverse_r
             if not p.i0_a < current < p.max_current_a:
                 return unusual_voltage(m, b, state, duties, v, v0, avionics_a)
