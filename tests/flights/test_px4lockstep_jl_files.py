@@ -4,9 +4,11 @@ from contextlib import closing
 
 import numpy as np
 import pytest
+from mission_files import wpl
 from px4_double import OPTIONS, build_double
 from px4_runs import flight_of
 from px4lockstep_jl import BASES, GENERIC, MISSIONS, SPECS, write_tree
+from spec_files import write
 
 from px4lockstep.errors import InputError
 from px4lockstep.flights.run import fly
@@ -23,6 +25,7 @@ TOO_SHORT = {
 WITHOUT_TABLES = {f"{SPECS}/octa.toml": 10.0, f"{BASES}/octa_default.toml": 20.0, GENERIC: 20.0}
 """Files that leave out environment, scenario and estimator, with their end time."""
 CALM = {"environment.wind": "none", "estimator.kind": "none"}
+HOVER = "47.397742 8.545594 5"
 
 
 @pytest.fixture(scope="module")
@@ -86,6 +89,18 @@ def test_tables_left_out_are_a_warning_without_compat(tree, name):
         "arm_time_s = none (there 1.0)",
     ):
         assert text in warning
+
+
+def test_the_weight_of_a_verdict_uses_the_gravity_of_the_file(tmp_path):
+    """A still hover in weak gravity needs less than half the weight on Earth; nothing holds the vehicle up."""
+    mission = write(tmp_path, wpl(f"0 1 3 22 0 0 0 0 {HOVER} 1", f"1 0 3 17 0 0 0 0 {HOVER} 1"), "hover.waypoints")
+    given = {"environment.gravity_mps2": 3.71, "timeline.t_end_s": 30.0, "px4.mission_path": str(mission), **CALM}
+    run = fly(build(load_spec("iris", given)))
+    thrusts_n = run.log["rotor_thrust_n"].sum(axis=1)
+    assert run.facts.weight_n == pytest.approx(1.5 * 3.71, rel=1e-15)
+    assert thrusts_n[-1] == pytest.approx(run.facts.weight_n, rel=0.01)
+    assert thrusts_n[-1] < 0.5 * 1.5 * 9.80665
+    assert run.summary.ending == "in the air"
 
 
 @pytest.mark.process

@@ -21,8 +21,8 @@ import numpy as np
 import numpy.typing as npt
 
 from px4lockstep.autopilots.requests import LOITER_MODE, MISSION_MODE, RETURN_MODE
-from px4lockstep.constants import STANDARD_GRAVITY_M_S2
 from px4lockstep.engine.simulation import Simulation
+from px4lockstep.environment.gravity import gravity_down_m_s2
 from px4lockstep.errors import LockstepError
 from px4lockstep.flights.outcome import STANDING_DEG
 from px4lockstep.jit import interpreted
@@ -305,10 +305,11 @@ class Facts:
 
     @property
     def weight_n(self) -> float | None:
-        """Weight of the vehicle [N]."""
+        """Weight of the vehicle at home [N]."""
         is_vehicle = self.simulation.plant.traits["is_vehicle"]
-        mass_kg = float(self.simulation.core["plant"]["multirotor"]["body"]["mass_kg"])
-        return mass_kg * STANDARD_GRAVITY_M_S2 if is_vehicle else None
+        multirotor = self.simulation.core["plant"]["multirotor"]
+        gravity_m_s2 = interpreted(gravity_down_m_s2)(multirotor["gravity"], 0.0)
+        return float(multirotor["body"]["mass_kg"]) * float(gravity_m_s2) if is_vehicle else None
 
     @cached_property
     def thrusts_n(self) -> npt.NDArray[np.float64] | None:
