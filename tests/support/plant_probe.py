@@ -13,7 +13,7 @@ from px4lockstep.jit import kernel, rows
 from px4lockstep.plant.inputs import INPUT
 from px4lockstep.plant.layout import GROUPS, OUTPUTS, STATE
 from px4lockstep.plant.models import write_plant
-from px4lockstep.vehicle.dispatch import PLANT, autopilot_tick, project, rhs, write_outputs
+from px4lockstep.vehicle.dispatch import PLANT, autopilot_tick, project, rhs, settle, write_outputs
 
 
 @kernel
@@ -25,6 +25,7 @@ def evaluate(plants, states, inputs, scratch, derivatives, outputs, projected, m
         rhs(0.0, states[k], inputs[k], plant, derivatives[k])
         write_outputs(0.0, states[k], inputs[k], plant, scratch[0], outputs[k])
         projected[k] = states[k]
+        settle(0.01, states[k], inputs[k], plant, projected[k])
         moved[k] = project(projected[k], plant)
 
 

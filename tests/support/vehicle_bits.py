@@ -24,7 +24,7 @@ EVERYTHING = octa(
     buses=(PowerBus((0, 2), (0, 3, 4, 6, 7), 25.0), PowerBus((1,), (1, 2, 5))),
     contact=Contact("legs", points_body_m=FEET, mu_static=1.1),
     motor_actuator=ActuatorDynamics("second_order", omega_n=40.0, rate_limit=8.0),
-    servo_actuator=ActuatorDynamics("first_order"),
+    servo_actuator=ActuatorDynamics("first_order", discretization="exact"),
     servo_channels=(2, 7, 1),
     gravity=Gravity("spherical"),
 )
