@@ -77,12 +77,52 @@ def changes_contact(start, end):
 
 
 @kernel
+def integrate_split(start_us, interval_us, state, inputs, plant, solver, work):
+    """Advance the state by an interval with fixed steps that end where the contact with the ground changes."""
+    n_stages = solver.tableau.n_stages
+    done_us, attempts = 0.0, 0
+    first = FIRST  # first slope to evaluate: after a step that is too long, slope 0 is still valid
+    try_us = interval_us
+    same_us, other_us = 0.0, interval_us  # lengths known to end without and with a change of contact
+    while done_us < interval_us:
+        h_us = max(1.0, try_us)
+        is_last = h_us >= interval_us - done_us
+        if is_last:
+            h_us = interval_us - done_us
+        if attempts >= solver.max_substeps:
+            return TOO_MANY_SUBSTEPS
+        attempts += 1
+        solver.last_h_us = h_us
+        solver.last_offset_us = done_us
+
+        h_s = h_us / 1e6
+        t_s = (start_us + done_us) / 1e6
+        take_slopes(t_s, h_s, state, inputs, plant, solver.tableau, work, first, n_stages + 1)
+        solver.evaluations += n_stages + 1 - first
+        has_changed = changes_contact(work.k[0], work.k[n_stages])
+        same_us, other_us = (same_us, h_us) if has_changed else (h_us, other_us)
+        is_found = other_us - same_us <= 1.0
+        first = FIRST + 1
+        if (is_found and (h_us == same_us or same_us == 0.0)) or (is_last and not has_changed):
+            accept(h_s, state, inputs, plant, solver, work)
+            first = FIRST
+            done_us = interval_us if is_last else done_us + h_us
+            same_us, other_us = 0.0, interval_us - done_us
+            try_us = other_us if has_changed else 1.0
+        else:
+            try_us = same_us if is_found else float(math.floor(0.5 * (same_us + other_us)))
+    return REACHED
+
+
+@kernel
 def integrate(t0_us, t1_us, state, inputs, plant, solver, work):
     """Advance the state to the next boundary with its inputs held; return `REACHED` or the code of the failure."""
     n_stages = solver.tableau.n_stages
     start_us = float(t0_us)
     interval_us = float(t1_us - t0_us)
-    if solver.is_adaptive == 0 and solver.splits_at_contact == 0:
+    if solver.is_adaptive == 0 and solver.splits_at_contact != 0:
+        return integrate_split(start_us, interval_us, state, inputs, plant, solver, work)
+    if solver.is_adaptive == 0:
         h_s = interval_us / 1e6
         take_slopes(start_us / 1e6, h_s, state, inputs, plant, solver.tableau, work, FIRST, n_stages)
         combine(plant.n_x, h_s, state, work, solver.tableau, n_stages)
@@ -94,12 +134,9 @@ def integrate(t0_us, t1_us, state, inputs, plant, solver, work):
     first = FIRST  # first slope to evaluate: after a rejected step, slope 0 is still valid
     up_to_kink_us = solver.h_max_us  # step limit until the detected kink has been passed
     kink_by_us = 0.0  # offset by which the kink has been passed
-    try_us = interval_us  # fixed step to try next
-    same_us, other_us = 0.0, interval_us  # lengths known to end without and with a change of contact
-    error, limit, has_kink, has_changed, is_found = 0.0, 1.0, False, False, False
     while done_us < interval_us:
         remaining_us = interval_us - done_us
-        h_us = min(solver.h_us, up_to_kink_us) if solver.is_adaptive != 0 else try_us
+        h_us = min(solver.h_us, up_to_kink_us)
         if solver.is_quantized != 0:
             h_us = max(1.0, float(math.floor(h_us)))
         is_last = h_us >= remaining_us
@@ -110,25 +147,18 @@ def integrate(t0_us, t1_us, state, inputs, plant, solver, work):
         attempts += 1
         solver.last_h_us = h_us
         solver.last_offset_us = done_us
-        is_shortest = h_us <= solver.h_min_us
 
         h_s = h_us / 1e6
         t_s = (start_us + done_us) / 1e6
         take_slopes(t_s, h_s, state, inputs, plant, solver.tableau, work, first, n_stages + 1)
         solver.evaluations += n_stages + 1 - first
-        if solver.is_adaptive != 0:
-            write_error(h_s, plant, solver.tableau, work)
-            error = error_norm(state, plant, solver, work)
-            has_kink = solver.kink_tolerance < 1.0 and changes_regime(work.k[0], work.k[n_stages])
-            limit = solver.kink_tolerance if has_kink else 1.0
-            is_accepted = error <= limit or (is_shortest and math.isfinite(error))
-        else:
-            has_changed = changes_contact(work.k[0], work.k[n_stages])
-            same_us, other_us = (same_us, h_us) if has_changed else (h_us, other_us)
-            is_found = other_us - same_us <= 1.0
-            is_accepted = (is_found and (h_us == same_us or same_us == 0.0)) or (is_last and not has_changed)
-        first = FIRST + 1
-        if is_accepted:
+        write_error(h_s, plant, solver.tableau, work)
+        error = error_norm(state, plant, solver, work)
+        has_kink = solver.kink_tolerance < 1.0 and changes_regime(work.k[0], work.k[n_stages])
+        limit = solver.kink_tolerance if has_kink else 1.0
+
+        is_shortest = h_us <= solver.h_min_us
+        if error <= limit or (is_shortest and math.isfinite(error)):
             accept(h_s, state, inputs, plant, solver, work)
             first = FIRST
             if error > 1.0:
@@ -136,13 +166,6 @@ def integrate(t0_us, t1_us, state, inputs, plant, solver, work):
                     solver.first_forced_us = start_us + done_us
                 solver.forced += 1
             done_us = interval_us if is_last else done_us + h_us
-
-        if solver.is_adaptive == 0:
-            try_us = same_us if is_found else float(math.floor(0.5 * (same_us + other_us)))
-            if is_accepted:
-                same_us, other_us = 0.0, interval_us - done_us
-                try_us = other_us if has_changed else 1.0
-        elif is_accepted:
             adapt_step(error, h_us, is_last or up_to_kink_us < solver.h_us, solver)
             if has_kink or done_us >= kink_by_us:
                 up_to_kink_us = solver.h_max_us
@@ -150,6 +173,7 @@ def integrate(t0_us, t1_us, state, inputs, plant, solver, work):
             return NOT_FINITE
         else:
             solver.rejected += 1
+            first = FIRST + 1
             if has_kink and math.isfinite(error):
                 up_to_kink_us = max(h_us * step_factor(error / limit, solver), solver.h_min_us)
                 kink_by_us = done_us + h_us

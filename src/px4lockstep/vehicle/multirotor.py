@@ -173,6 +173,7 @@ def rhs(state, inputs, m, dstate):
     tx, ty, tz = 0.0, 0.0, 0.0
     hx, hy, hz = 0.0, 0.0, 0.0
     gx, gy, gz = 0.0, 0.0, 0.0
+    p = m.rotors[0].propulsion
     for b in range(m.power.n_buses):
         voltage = connected_voltage(m, b, state, inputs, dstate)
         bus_a = avionics_current(m.power.buses[b], voltage)
@@ -180,7 +181,8 @@ def rhs(state, inputs, m, dstate):
             rotor = m.rotors[i]
             if rotor.bus != b:
                 continue
-            p = rotor.propulsion
+            if m.rotors_differ != 0:
+                p = rotor.propulsion
             omega = x[i_rotor + i]
             duty = dx[i_rotor + i]
             current = motor_current(p, duty, voltage, omega)

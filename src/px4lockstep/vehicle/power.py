@@ -176,7 +176,8 @@ def bus_voltage(m, b, state, duties):
     for i in range(n_rotors):
         rotor = m.rotors[i]
         if rotor.bus == b:
-            p = rotor.propulsion
+            if m.rotors_differ != 0:
+                p = rotor.propulsion
             current = (duties.x[i_rotor + i] * v - p.ke * state.x[i_rotor + i]) * p.inverse_r
             if not p.i0_a < current < p.max_current_a:
                 return unusual_voltage(m, b, state, duties, v, v0, avionics_a)
