@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from px4lockstep_jl import HOME, PX4
 from spec_files import write
 
 from px4lockstep.errors import InputError
@@ -27,24 +28,7 @@ extends = ["uorb.toml"]
 [aircraft]
 name = "quad"
 seed = 1
-[home]
-lat_deg = 47.397742
-lon_deg = 8.545594
-alt_msl_m = 488.0
-[px4]
-mission_path = "../missions/field.waypoints"
-edge_trigger = false
-derive_ca_params = true
-[px4.lockstep]
-dataman_use_ram = 1
-enable_commander = 0
-commander_rate_hz = 100
-navigator_rate_hz = 20
-mc_pos_control_rate_hz = 100
-mc_att_control_rate_hz = 250
-mc_rate_control_rate_hz = 250
-enable_control_allocator = 1
-control_allocator_rate_hz = 250
+HOME AND PX4
 [[px4.params]]
 name = "MC_AIRMODE"
 value = 1
@@ -150,7 +134,7 @@ avionics_load_w = 0.0
 kind = "gps"
 id = "gps1"
 uorb_instance = 0
-"""
+""".replace("HOME AND PX4\n", HOME + PX4.replace("[px4]", "[px4]\nmission_path = '../missions/field.waypoints'"))
 
 TOP = """
 schema_version = 1

@@ -95,10 +95,10 @@ def _wait(child, timeout_s):
         time.sleep(LOOK_S)
 
 
-def _become(task):
-    """Become the command."""
+def become(task):
+    """Take over the words, folder, environment and output files of a command."""
     for number, path in enumerate(["/dev/null", *task["files"]]):
-        file = os.open(path, os.O_WRONLY if number else os.O_RDONLY)
+        file = os.open(path, os.O_WRONLY | os.O_APPEND if number else os.O_RDONLY)
         os.dup2(file, number)
         os.close(file)
     os.chdir(task["cwd"])
@@ -107,7 +107,7 @@ def _become(task):
     sys.argv = ["px4lockstep", *task["words"]]
 
 
-def _run_and_exit():
+def run_and_exit():
     """Run the command and end the process, without freeing what was imported, which would take half of the time."""
     from px4lockstep.cli import main as command
 
@@ -137,9 +137,9 @@ def main():
         if child == 0:
             requests.close()
             answers.close()
-            _become(task)
+            become(task)
             if task["script"] is None:
-                _run_and_exit()
+                run_and_exit()
             runpy.run_path(task["script"], run_name="__main__")
             return
         answers.write(json.dumps(_wait(child, task["timeout_s"])) + "\n")

@@ -13,7 +13,7 @@ import time
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-from commands import preload
+from commands import become, preload, run_and_exit
 from processes import PATIENCE_S, wait_until
 
 LOOK_S = 0.0005
@@ -85,24 +85,11 @@ def _is_session_gone(leader):
 
 
 def _command(folder, words, output):
-    """Run the command; never returns."""
-    code = 1
-    try:
-        os.setsid()
-        os.chdir(folder)
-        for number in (1, 2):
-            os.dup2(output.fileno(), number)
-        os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
-        sys.argv = ["px4lockstep", *words]
-        from px4lockstep.cli import main
-
-        main()
-        code = 0
-    except SystemExit as end:
-        code = end.code if isinstance(end.code, int) else 1
-    finally:
-        sys.stdout.flush()
-        os._exit(code)
+    """Run the command in a session of its own; never returns."""
+    os.setsid()
+    file = f"/proc/self/fd/{output.fileno()}"
+    become({"words": words, "cwd": folder, "env": dict(os.environ), "files": [file, file]})
+    run_and_exit()
 
 
 def _strike(task):

@@ -90,7 +90,7 @@ def write_csv(log: Log, path: str | Path, columns: Iterable[str] | None = None, 
     Raises:
         InputError: If there is no such column, or a file can't be written; no partial file is left.
     """
-    chosen = log if columns is None else log.select(columns)
+    chosen = log.select(columns)
     with atomic_write(path) as file:
         file.write(_header_of(chosen))
         _write_rows(chosen, file)
@@ -114,7 +114,7 @@ class CsvSink(LogSink):
 
     def open(self, log: Log) -> None:
         """Write the header and the side file."""
-        chosen = self._chosen(log)
+        chosen = log.select(self.columns)
         for path, data in (self.path, _header_of(chosen)), (side_file(self.path), _side_text(chosen).encode()):
             with atomic_write(path) as file:
                 file.write(data)
@@ -122,10 +122,7 @@ class CsvSink(LogSink):
     def write(self, log: Log) -> None:
         """Append rows."""
         with self.path.open("ab") as file:
-            _write_rows(self._chosen(log), file)
-
-    def _chosen(self, log: Log) -> Log:
-        return log if self.columns is None else log.select(self.columns)
+            _write_rows(log.select(self.columns), file)
 
 
 def side_file(path: str | Path) -> Path:

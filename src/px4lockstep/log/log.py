@@ -126,8 +126,10 @@ class Log:
         """Return the unit of a column; "1" if it is dimensionless."""
         return self.column(name).unit
 
-    def select(self, names: Iterable[str]) -> "Log":
-        """Return a log with the given columns and the time."""
+    def select(self, names: Iterable[str] | None) -> "Log":
+        """Return a log with the given columns and the time; this one if no columns are given."""
+        if names is None:
+            return self
         wanted = dict.fromkeys(["time_us", *names])
         for name in wanted:
             self.column(name)

@@ -42,7 +42,7 @@ def write_parquet(log: Log, path: str | Path, columns: Iterable[str] | None = No
     """
     import pyarrow as pa
 
-    chosen = log if columns is None else log.select(columns)
+    chosen = log.select(columns)
     with atomic_write(path) as file, _writer(file, schema_of(chosen)) as writer:
         for table in tables(chosen):
             writer.write_table(table)
@@ -68,13 +68,13 @@ class ParquetSink(LogSink):
         """Begin a temporary file next to the output file."""
         with ExitStack() as stack:
             file = stack.enter_context(atomic_write(self.path))
-            self._writer = stack.enter_context(_writer(file, schema_of(self._chosen(log))))
+            self._writer = stack.enter_context(_writer(file, schema_of(log.select(self.columns))))
             stack.callback(self._flush)
             self._stack = stack.pop_all()
 
     def write(self, log: Log) -> None:
         """Write rows; small chunks are collected, because each part of the file costs some kilobytes."""
-        self._held += tables(self._chosen(log))
+        self._held += tables(log.select(self.columns))
         if sum(table.num_rows for table in self._held) >= ROWS_PER_CHUNK:
             self._flush()
 
@@ -88,9 +88,6 @@ class ParquetSink(LogSink):
         if self._held and self._writer is not None:
             self._writer.write_table(pa.concat_tables(self._held))
         self._held = []
-
-    def _chosen(self, log: Log) -> Log:
-        return log if self.columns is None else log.select(self.columns)
 
 
 def _writer(file: BinaryIO, schema: "pa.Schema") -> "parquet.ParquetWriter":
