@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from fleet import iris, octa, propulsion, twin
+from fleet import Rotor, iris, octa, propulsion, twin
 from plant_probe import POSES, Batch, Probe, rotation
 
 from px4lockstep.errors import InputError
@@ -187,3 +187,20 @@ def test_an_aircraft_too_heavy_for_its_motors_is_an_error():
     """Raised when the aircraft is written, with the required thrust per rotor."""
     with pytest.raises(InputError, match=r"thrust of 49\.033 N per rotor.* the maximum is 9\.964 N"):
         Probe(iris(mass_kg=10.0))
+
+
+def test_thrust_to_weight_is_that_of_the_calibration_in_its_air():
+    """2 at rho_nom, for any mass; below 2 in the thinner air of 3000 m; 4 / 3 of it for 3/4 of the mass; 1e-12."""
+    sea_level = 101_325.0 / (287.05287 * 288.15)
+    at_sea = iris(propulsion=propulsion(rho_nom=sea_level), home_alt_msl_m=0.0)
+    assert at_sea.thrust_to_weight == pytest.approx(2.0, rel=1e-12)
+    assert 1.5 < iris(home_alt_msl_m=3000.0).thrust_to_weight < iris(home_alt_msl_m=0.0).thrust_to_weight
+    fixed = propulsion(rho_nom=sea_level, calibration_mass_kg=1.5)
+    lighter = iris(mass_kg=1.125, propulsion=fixed, home_alt_msl_m=0.0)
+    assert lighter.thrust_to_weight == pytest.approx(2.0 * 4.0 / 3.0, rel=1e-12)
+
+
+def test_only_the_vertical_part_of_the_thrust_counts_against_the_weight():
+    """Rotors tilted by 60° have half of the thrust along −z; 1e-12."""
+    tilted = [Rotor(rotor.pos_body_m, rotor.direction, (np.sqrt(0.75), 0.0, 0.5)) for rotor in iris().rotors]
+    assert iris(rotors=tilted).thrust_to_weight == pytest.approx(0.5 * iris().thrust_to_weight, rel=1e-12)

@@ -12,6 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from px4lockstep.constants import STANDARD_GRAVITY_M_S2
+from px4lockstep.environment.atmosphere import density_kg_m3
 from px4lockstep.environment.gravity import Gravity
 from px4lockstep.errors import InputError
 from px4lockstep.jit import interpreted
@@ -91,6 +92,14 @@ class Aircraft:
         """Thrust of each rotor at duty 1 at the calibration point."""
         units = zip(self.propulsion_units, self.thrust_constants, strict=True)
         return tuple(unit.full_thrust_n(kt) for unit, kt in units)
+
+    @cached_property
+    def thrust_to_weight(self) -> float:
+        """Thrust of all rotors along −z at duty 1 and V_nom, in the air of home, relative to the weight at home."""
+        density, lift_n = float(interpreted(density_kg_m3)(self.home_alt_msl_m)), 0.0
+        for rotor, unit, kt in zip(self.rotors, self.propulsion_units, self.thrust_constants, strict=True):
+            lift_n += rotor.axis_body[2] * unit.full_thrust_n(kt, density)
+        return lift_n / (self.hover_thrust_n * len(self.rotors))
 
     @property
     def thrust_shares(self) -> tuple[float, ...]:

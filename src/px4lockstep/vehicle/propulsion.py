@@ -241,10 +241,11 @@ class Propulsion(Part, where="airframe.propulsion"):
         omega = spin_left / self.friction_nm_s
         return thrust_n / (self.rho_nom * omega * omega)
 
-    def full_thrust_n(self, kt: float) -> float:
-        """Return the thrust at duty 1, V_nom and rho_nom, in steady state."""
+    def full_thrust_n(self, kt: float, density_kg_m3: float | None = None) -> float:
+        """Return the thrust at duty 1, V_nom and an air density, by default rho_nom, in steady state."""
         # km kT ρ ω² + f ω − τ = 0, solved for ω without cancellation
-        pressure, friction = kt * self.rho_nom, self.friction_nm_s
+        pressure = kt * (self.rho_nom if density_kg_m3 is None else density_kg_m3)
+        friction = self.friction_nm_s
         root = math.sqrt(friction * friction + 4.0 * self.km_m * pressure * self.full_torque_nm)
         omega = 2.0 * self.full_torque_nm / (friction + root)
         return pressure * omega * omega
