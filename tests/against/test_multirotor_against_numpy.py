@@ -39,6 +39,16 @@ AIRCRAFT = {
         drag_area_body_m2=(0.01, 0.03, 0.05),
         propulsion=propulsion(inflow_kT=8.0, inflow_kQ=5.0, max_current_a=9.0),
     ),
+    "tilted axes, rotor drag, ground effect": iris(
+        rotors=tilted_rotors(5),
+        propulsion=propulsion(rotor_drag=8e-5, rolling_moment=1e-6, ground_effect=True),
+    ),
+    "rotor drag of one rotor, on legs": octa(
+        propulsion=propulsion(ground_effect=True, overrides=({"rotors": (3,), "rotor_drag": 2e-4},)),
+        drag_kind="body_quadratic",
+        drag_area_body_m2=(0.01, 0.03, 0.05),
+        contact=Contact("legs", points_body_m=FEET, mu_static=1.1),
+    ),
     "different motors, propellers and ESCs on two buses": octa(
         propulsion=propulsion(
             overrides=(

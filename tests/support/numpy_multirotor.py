@@ -22,7 +22,7 @@ def air_density_kg_m3(alt_msl_m):
 def motors_of(aircraft):
     """Return the values of each rotor as arrays: the common ones, replaced by those of the overrides."""
     p, n = aircraft.propulsion, len(aircraft.rotors)
-    own = ("km_m", "V_nom", "rotor_radius_m", "inflow_kT", "inflow_kQ")
+    own = ("km_m", "V_nom", "rotor_radius_m", "inflow_kT", "inflow_kQ", "rotor_drag", "rolling_moment")
     tables = {"esc": ("eta", "deadzone"), "motor": type(p.motor).model_fields}
     values = {name: np.full(n, getattr(p, name)) for name in own} | {"thrust_ratio": np.ones(n)}
     for table, names in tables.items():
@@ -146,10 +146,12 @@ class NumpyMultirotor:
             amps.append(total)
         return np.array(volts), np.array(amps), currents, battery_amps
 
-    def contact(self, state, r_bn):
-        """Return the ground's force in world axes and its torque in body axes."""
+    def contact(self, state, r_bn, load):
+        """Return the ground's force in world axes and its torque in body axes; `load` is the force of all else."""
         c = self.aircraft.contact
         force, torque = np.zeros(3), np.zeros(3)
+        mu_static = c.mu if c.mu_static is None else c.mu_static
+        grips = []
         if c.kind == "no_contact":
             return force, torque
         points = [(0.0, 0.0, 0.0)] if c.kind == "flat_ground" else c.points_body_m
@@ -162,7 +164,6 @@ class NumpyMultirotor:
             normal = (c.k_n_per_m * depth + c.c_n_per_mps * max(0.0, velocity[2])) / len(points)
             sideways = np.array([velocity[0], velocity[1], 0.0])
             speed = np.linalg.norm(sideways)
-            mu_static = c.mu if c.mu_static is None else c.mu_static
             if not c.enable_friction or speed == 0.0:
                 friction = np.zeros(3)
             elif c.kind == "flat_ground":
@@ -175,6 +176,16 @@ class NumpyMultirotor:
             push = friction - np.array([0.0, 0.0, normal])
             force = force + push
             torque = torque + np.cross(point, r_bn.T @ push)
+            grips.append((point, normal, max(0.0, 1.0 - speed / c.v_eps)))
+        if c.kind == "legs" and c.enable_friction:
+            # R_i = −F min(1 / Σ N, μ_s / |F|) N_i max(0, 1 − |v_i| / v_eps)
+            sideways, total = np.array([load[0], load[1], 0.0]), sum(normal for _, normal, _ in grips)
+            for point, normal, slowness in grips:
+                most = min(np.linalg.norm(sideways) / total, mu_static)
+                size = np.linalg.norm(sideways)
+                hold = -most * normal * slowness * sideways / size if size > 0.0 else np.zeros(3)
+                force = force + hold
+                torque = torque + np.cross(point, r_bn.T @ hold)
         return force, torque
 
     def actuator_rates(self, actuator, commands, outputs, rates):
@@ -205,6 +216,11 @@ class NumpyMultirotor:
         mu = v_ax / np.maximum(1e-3, np.abs(omega) * p["rotor_radius_m"])
         thrust = self.kt * rho * omega**2 / (1.0 + p["inflow_kT"] * mu**2)
         torque = p["km_m"] * self.kt * rho * omega**2 / (1.0 + p["inflow_kQ"] * mu**2)
+        if craft.propulsion.ground_effect and craft.contact.kind != "no_contact":
+            # T / T∞ = 1 / (1 − (R / 4z)²), z at least R / 2
+            radius = p["rotor_radius_m"]
+            heights = np.maximum(-(state["pos"][2] + (arms @ r_bn.T)[:, 2]), 0.5 * radius)
+            thrust = thrust / (1.0 - (radius / (4.0 * heights)) ** 2)
         # J ω̇ = Kt max(0, I − I0) − Q − b ω, no negative spin
         spin = (
             p["ke"] * np.maximum(0.0, currents - p["i0_a"]) - torque - p["viscous_friction_nm_per_rad_s"] * omega
@@ -214,16 +230,23 @@ class NumpyMultirotor:
         # F = Σ −T a,  τ = Σ r × (−T a) + a s Q,  H = Σ −s J ω a
         pushes = -thrust[:, None] * axes
         moment = np.sum(np.cross(arms, pushes) + axes * (signs * torque)[:, None], axis=0)
+        # F = −c ρ / ρ_nom |ω| u⊥ at the hub, M = −c_r ρ / ρ_nom |ω| u⊥
+        hubs = np.cross(state["omega"], arms) - r_bn.T @ through_air
+        across = (hubs - axes * np.sum(hubs * axes, axis=1)[:, None]) * (
+            np.abs(omega) * rho / craft.propulsion.rho_nom
+        )[:, None]
+        drags = -p["rotor_drag"][:, None] * across
+        moment = moment + np.sum(np.cross(arms, drags) - p["rolling_moment"][:, None] * across, axis=0)
         h = np.sum(-axes * (signs * p["j_kgm2"] * omega)[:, None], axis=0)
         h_dot = np.sum(-axes * (signs * p["j_kgm2"] * spin)[:, None], axis=0)
-        force = r_bn @ np.sum(pushes, axis=0)
+        force = r_bn @ np.sum(pushes + drags, axis=0)
         if craft.airframe.drag == "linear":
             force = force + craft.airframe.linear_drag * through_air
         else:
             u_body = -r_bn.T @ through_air
             drag = -0.5 * rho * np.array(craft.airframe.drag_area_body_m2) * np.linalg.norm(u_body) * u_body
             force = force + r_bn @ drag
-        ground, ground_moment = self.contact(state, r_bn)
+        ground, ground_moment = self.contact(state, r_bn, force)
         moment = moment + ground_moment
         g = craft.gravity.gravity_mps2
         if craft.gravity.gravity == "spherical":

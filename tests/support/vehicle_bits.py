@@ -19,7 +19,9 @@ EVERYTHING = octa(
     inertia_kgm2=((0.05, -0.006, 0.002), (-0.006, 0.06, 0.004), (0.002, 0.004, 0.1)),
     drag_kind="body_quadratic",
     drag_area_body_m2=(0.01, 0.03, 0.05),
-    propulsion=propulsion(inflow_kQ=5.0, max_current_a=5.0, r_ohm=0.05),
+    propulsion=propulsion(
+        inflow_kQ=5.0, max_current_a=5.0, r_ohm=0.05, rotor_drag=8e-5, rolling_moment=1e-6, ground_effect=True
+    ),
     batteries=(Battery(r0=0.3, min_voltage_v=6.0), Battery(model="ideal"), Battery(r0=0.2, min_voltage_v=6.0)),
     buses=(PowerBus((0, 2), (0, 3, 4, 6, 7), 25.0), PowerBus((1,), (1, 2, 5))),
     contact=Contact("legs", points_body_m=FEET, mu_static=1.1),

@@ -63,7 +63,13 @@ def any_aircraft(draw):
         mass_kg=draw(st.floats(0.05, 5.0)),
         inertia_kgm2=tuple(map(tuple, inertia.tolist())),
         rotors=tuple(rotors),
-        propulsion=propulsion(km_m=draw(st.floats(1e-4, 0.02)), max_current_a=draw(st.floats(0.5, 100.0))),
+        propulsion=propulsion(
+            km_m=draw(st.floats(1e-4, 0.02)),
+            max_current_a=draw(st.floats(0.5, 100.0)),
+            rotor_drag=draw(st.sampled_from([0.0, 8e-5])),
+            rolling_moment=draw(st.sampled_from([0.0, 1e-6])),
+            ground_effect=draw(st.booleans()),
+        ),
         batteries=tuple(batteries),
         buses=tuple(
             PowerBus(cells, load, draw(st.sampled_from([0.0, 20.0])))

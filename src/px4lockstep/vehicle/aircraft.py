@@ -201,6 +201,7 @@ class Aircraft:
             self.airframe.write(m["body"], m["drag"])
         with computing(("airframe", "propulsion"), *m["rotors"]["propulsion"][: len(self.rotors)]):
             self._write_propulsion(m)
+            self._write_disks(m)
         with computing(("actuation",), m["actuation"]["motor"], m["actuation"]["servo"]):
             self.actuation.write(m["actuation"], self.offset("act"), self.offset("actdot"))
         buses, batteries = m["power"]["buses"], m["power"]["batteries"]
@@ -246,6 +247,13 @@ class Aircraft:
             reaction_axis = rotor.direction * axis
             arm = -np.array(interpreted(cross)(rotor.pos_body_m, rotor.axis_body))
             fill(m["rotors"][i], rotor, axis=axis, moment_arm=arm, reaction_axis=reaction_axis, bus=bus_of[motor.id])
+
+    def _write_disks(self, m: Any) -> None:
+        rho_nom, units = self.propulsion.rho_nom, self.propulsion_units
+        for disk, rotor, unit in zip(m["disks"], self.rotors, units, strict=False):
+            fill(disk, rotor, drag=unit.rotor_drag / rho_nom, rolling=unit.rolling_moment / rho_nom)
+        m["has_rotor_drag"] = any(unit.rotor_drag > 0.0 or unit.rolling_moment > 0.0 for unit in units)
+        m["has_ground_effect"] = self.propulsion.ground_effect and self.contact.kind != "no_contact"
 
 
 def completed(airframe: Airframe, actuation: Actuation, power: Power) -> tuple[Airframe, Actuation, Power]:

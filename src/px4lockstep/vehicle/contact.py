@@ -13,8 +13,16 @@ point N is as above, and friction has a static and a kinetic part:
 limited to κ |v_t|, where κ is the larger of the total damping and 2 √(k m), divided by the number of points. Without
 this limit, the large N of an impact would make friction far stiffer than the ground itself.
 
-Sticking is modelled by a stiff damper, not by an anchor: without a lateral load the point comes to rest; under a load
-within the friction cone it creeps more slowly than v_eps. Damping acts on compression only, so the ground never pulls.
+That alone is a damper, on which a vehicle in the wind would creep. Legs that stick also hold the horizontal load F of
+thrust and drag, each in proportion to its normal force and the less, the faster it moves (after Karnopp):
+
+    R_i = −F min(1 / Σ N, μ_s / |F|) N_i max(0, 1 − |v_t,i| / v_eps)
+
+so that a vehicle at rest stays where it is, unless the load exceeds the friction cone or κ v_eps. The sum of both parts
+stays within μ_s N, and is continuous. Damping acts on compression only, so the ground never pulls.
+
+Reference: D. Karnopp, Computer simulation of stick-slip friction in mechanical dynamic systems, J. Dyn. Sys. Meas.
+Control 107 (1985), 100-103.
 """
 
 import math
@@ -92,15 +100,18 @@ def point_force(contact, depth_m, vel_n, vel_e, vel_d):
 
 
 @kernel
-def legs_wrench(contact, dcm, z_down_m, vel, omega, dstate):
+def legs_wrench(contact, dcm, z_down_m, vel, omega, load, dstate):
     """Return the force in world axes [N] and the torque in body axes [N m] of all legs; set their regime bits.
 
-    `dcm` holds the nine elements of the rotation from body to world, row by row.
+    `dcm` holds the nine elements of the rotation from body to world, row by row. `load` is the horizontal force of
+    everything else, north and east.
     """
     r00, r01, r02, r10, r11, r12, r20, r21, r22 = dcm
     p, q, r = omega
     fn, fe, fd = 0.0, 0.0, 0.0
     tx, ty, tz = 0.0, 0.0, 0.0
+    normal, held = 0.0, 0.0
+    hx, hy, hz = 0.0, 0.0, 0.0
     for i in range(contact.n_points):
         x, y, z = contact.points_body_m[i, 0], contact.points_body_m[i, 1], contact.points_body_m[i, 2]
         depth = z_down_m + r20 * x + r21 * y + r22 * z
@@ -120,14 +131,30 @@ def legs_wrench(contact, dcm, z_down_m, vel, omega, dstate):
             tx += y * bz - z * by
             ty += z * bx - x * bz
             tz += x * by - y * bx
+            normal -= gd
+            grip = -gd * max(0.0, 1.0 - math.sqrt(vn * vn + ve * ve) / contact.v_eps_m_s)
+            held += grip
+            hx += grip * x
+            hy += grip * y
+            hz += grip * z
+    push = math.sqrt(load[0] * load[0] + load[1] * load[1])
+    if held > 0.0 and push > 0.0 and contact.mu_static > 0.0:
+        share = -min(1.0 / normal, contact.mu_static / push)
+        gn, ge = share * load[0], share * load[1]  # per newton of grip
+        fn += held * gn
+        fe += held * ge
+        bx, by, bz = r00 * gn + r10 * ge, r01 * gn + r11 * ge, r02 * gn + r12 * ge
+        tx += hy * bz - hz * by
+        ty += hz * bx - hx * bz
+        tz += hx * by - hy * bx
     return (fn, fe, fd), (tx, ty, tz)
 
 
 @kernel
-def contact_wrench(contact, dcm, z_down_m, vel, omega, dstate):
+def contact_wrench(contact, dcm, z_down_m, vel, omega, load, dstate):
     """Return the ground force in world axes [N] and torque in body axes [N m]; set the regime bits."""
     if contact.kind == LEGS:
-        return legs_wrench(contact, dcm, z_down_m, vel, omega, dstate)
+        return legs_wrench(contact, dcm, z_down_m, vel, omega, load, dstate)
     if z_down_m > 0.0:
         dstate.contact_regime = point_regime(contact, 0.0, 0.0, vel[2])  # its friction law has no branches
     return ground_force(contact, z_down_m, vel[0], vel[1], vel[2]), (0.0, 0.0, 0.0)
@@ -172,13 +199,14 @@ class Contact(Part, where="plant.contact"):
     def time_constant_s(self, mass_kg: float, smallest_inertia_kgm2: float) -> float:
         """Return the shortest time constant of the vehicle on the ground; infinity without contact.
 
-        On legs the vehicle can also rock, which is faster if the feet are far from the centre of mass.
+        On legs the vehicle can also rock, which is faster if the feet are far apart.
         """
         if self.kind == "no_contact":
             return math.inf
         shortest_s = _oscillator_time_s(mass_kg, self.k_n_per_m, self.c_n_per_mps)
         if self.kind == "legs":
-            lever = max(x * x + y * y + z * z for x, y, z in self.points_body_m)
+            points = self.points_body_m
+            lever = max(sum(point[axis] * point[axis] for point in points) for axis in range(2)) / len(points)
             rocking = _oscillator_time_s(smallest_inertia_kgm2, self.k_n_per_m * lever, self.c_n_per_mps * lever)
             shortest_s = min(shortest_s, rocking)
         return shortest_s

@@ -5,7 +5,7 @@ then the rates of second-order actuators; rotor speeds; state of charge, then po
 aircraft has only the states that it needs; their start indices are in its parameters.
 
     v̇ = (R_bn F_body + F_drag + F_contact) / m + g
-    F_body = Σ −T_i a_i,   τ = Σ r_i × (−T_i a_i) + a_i s_i Q_i
+    F_body = Σ −T_i a_i,   τ = Σ r_i × (−T_i a_i) + a_i s_i Q_i     and rotor drag (`rotor_drag`)
 
     H = Σ −s_i J_i ω_i a_i,   −Ḣ = Σ s_i J_i ω̇_i a_i
 
@@ -24,9 +24,11 @@ from px4lockstep.vehicle.battery import charge_rates, warning_of
 from px4lockstep.vehicle.contact import CONTACT, contact_wrench
 from px4lockstep.vehicle.contact import NONE as NO_CONTACT
 from px4lockstep.vehicle.drag import BODY_QUADRATIC, DRAG, quadratic_drag_body
+from px4lockstep.vehicle.ground_effect import thrust_gain
 from px4lockstep.vehicle.power import POWER, avionics_current, bus_voltage, rotor_slots
 from px4lockstep.vehicle.propulsion import PROPULSION, esc_duty, motor_current, propeller_load, spin_acceleration
 from px4lockstep.vehicle.rigid_body import BODY, angular_acceleration
+from px4lockstep.vehicle.rotor_drag import DISK, rotor_drag_wrench
 
 ROTOR = record(
     [
@@ -53,6 +55,8 @@ MULTIROTOR = record(
         ("power", POWER),
         ("contact", CONTACT),
         ("actuation", ACTUATION),
+        ("has_rotor_drag has_ground_effect", "i8"),
+        ("disks", DISK, MAX_MOTORS),
     ]
 )
 
@@ -189,6 +193,8 @@ def rhs(state, inputs, m, dstate):
             axis = rotor.axis
             axial = axial_velocity(rotor, v_air_rel_vehicle)
             thrust, torque = propeller_load(p, density, omega, axial)
+            if m.has_ground_effect != 0:
+                thrust *= thrust_gain(m.disks[i].pos_body_m, p.radius_m, dcm, x[2])
             thrust = left_of_thrust(inputs.faults, i, thrust)
             spin = spin_acceleration(p, omega, current, torque)
             dx[i_rotor + i] = spin
@@ -213,6 +219,14 @@ def rhs(state, inputs, m, dstate):
             gz += spin * reaction[2]
         write_battery_rates(m, b, state, bus_a, dstate)
 
+    if m.has_rotor_drag != 0:
+        force, moment = rotor_drag_wrench(m, state, density, v_air_rel_vehicle, omega_body)
+        fx += force[0]
+        fy += force[1]
+        fz += force[2]
+        tx += moment[0]
+        ty += moment[1]
+        tz += moment[2]
     if m.drag.kind == BODY_QUADRATIC:
         drag = quadratic_drag_body(m.drag, density, v_air_rel_vehicle)
         fx += drag[0]
@@ -226,7 +240,7 @@ def rhs(state, inputs, m, dstate):
         fe += m.drag.linear_n_s_m * (inputs.wind_ned[1] - vel[1])
         fd += m.drag.linear_n_s_m * (inputs.wind_ned[2] - vel[2])
     if m.contact.kind != NO_CONTACT:
-        force, moment = contact_wrench(m.contact, dcm, x[2], vel, omega_body, dstate)
+        force, moment = contact_wrench(m.contact, dcm, x[2], vel, omega_body, (fn, fe), dstate)
         fn += force[0]
         fe += force[1]
         fd += force[2]
@@ -255,7 +269,8 @@ def write_outputs(state, inputs, m, scratch, outputs):
     density = density_kg_m3(m.home_alt_m - x[2])
     outputs.air_density_kg_m3 = density
     outputs.air_temperature_k = temperature_k(m.home_alt_m - x[2])
-    v_air_rel_vehicle = air_rel_vehicle(state, inputs, to_dcm(attitude(state)))
+    dcm = to_dcm(attitude(state))
+    v_air_rel_vehicle = air_rel_vehicle(state, inputs, dcm)
     outputs.air_vel_body[0], outputs.air_vel_body[1], outputs.air_vel_body[2] = v_air_rel_vehicle
     write_duties(state, inputs, m, scratch)
     for b in range(m.power.n_buses):
@@ -271,6 +286,8 @@ def write_outputs(state, inputs, m, scratch, outputs):
             current = motor_current(rotor.propulsion, duty, voltage, omega)
             axial = axial_velocity(rotor, v_air_rel_vehicle)
             thrust, outputs.rotor_torque_nm[i] = propeller_load(rotor.propulsion, density, omega, axial)
+            if m.has_ground_effect != 0:
+                thrust *= thrust_gain(m.disks[i].pos_body_m, rotor.propulsion.radius_m, dcm, x[2])
             outputs.rotor_thrust_n[i] = left_of_thrust(inputs.faults, i, thrust)
             outputs.motor_current_a[i] = current
             bus_a += duty * current * rotor.propulsion.inverse_eta

@@ -142,6 +142,10 @@ class MotorOverride(Part, where="airframe.propulsion.overrides.motor"):
     max_current_a: float | None = entry(None, "Current limit of the motor.", "A", gt=0.0)
 
 
+OWN = ("km_m", "V_nom", "rotor_radius_m", "inflow_kT", "inflow_kQ", "rotor_drag", "rolling_moment")
+"""Keys of `Propulsion` that an override replaces."""
+
+
 class Override(Part, where="airframe.propulsion.overrides"):
     """ESC, motor and propeller of some rotors, where they differ from `airframe.propulsion`."""
 
@@ -152,12 +156,18 @@ class Override(Part, where="airframe.propulsion.overrides"):
     rotor_radius_m: float | None = entry(None, "Radius of the propeller.", "m", gt=0.0)
     inflow_kT: float | None = entry(None, "Coefficient of thrust loss with axial inflow.", ge=0.0)  # noqa: N815
     inflow_kQ: float | None = entry(None, "Coefficient of torque loss with axial inflow.", ge=0.0)  # noqa: N815
+    rotor_drag: float | None = entry(
+        None, "Rotor drag per rotor speed and air speed across the disk.", "N s²/m", ge=0.0
+    )
+    rolling_moment: float | None = entry(
+        None, "Rolling moment per rotor speed and air speed across the disk.", "N s²", ge=0.0
+    )
     esc: EscOverride = entry(EscOverride(), "Speed controllers (ESC) of these rotors.")
     motor: MotorOverride = entry(MotorOverride(), "Motors of these rotors.")
 
     def applied(self, common: "Propulsion") -> "Propulsion":
         """Return the propulsion of these rotors."""
-        own = {name: getattr(self, name) for name in ("km_m", "V_nom", "rotor_radius_m", "inflow_kT", "inflow_kQ")}
+        own = {name: getattr(self, name) for name in OWN}
         changes = {name: value for name, value in own.items() if value is not None}
         for name in ("esc", "motor"):
             given = getattr(self, name).model_dump(exclude_none=True)
@@ -175,6 +185,9 @@ class Propulsion(Part, where="airframe.propulsion"):
     rotor_radius_m: float = entry(0.127, "Radius of the propeller.", "m", gt=0.0)
     inflow_kT: float = entry(8.0, "Coefficient of thrust loss with axial inflow.", ge=0.0)  # noqa: N815 (key in files)
     inflow_kQ: float = entry(8.0, "Coefficient of torque loss with axial inflow.", ge=0.0)  # noqa: N815
+    rotor_drag: float = entry(0.0, "Rotor drag per rotor speed and air speed across the disk.", "N s²/m", ge=0.0)
+    rolling_moment: float = entry(0.0, "Rolling moment per rotor speed and air speed across the disk.", "N s²", ge=0.0)
+    ground_effect: bool = entry(False, "Whether rotors near the ground have more thrust.")
     thrust_calibration_mult: float = entry(
         2.0, "Thrust at full duty, as a multiple of the hover thrust at the calibration mass.", gt=0.0, le=1e3
     )
