@@ -50,7 +50,7 @@ class PowerBus:
 
 def changed(part, **changes):
     """Return a part with other values, validated."""
-    return type(part)(**({name: getattr(part, name) for name in keys_of(type(part))} | changes))
+    return type(part)(**({name: getattr(part, name) for name in part.model_fields_set} | changes))
 
 
 def power_buses(aircraft):

@@ -60,14 +60,14 @@ def c_parameters(aircraft: Aircraft) -> Array:
     """Return the parameters of a quadrotor with one Thevenin battery, in the order that `plant.c` lists."""
     airframe, battery, contact = aircraft.airframe, aircraft.batteries[0], aircraft.contact
     p, motor = airframe.propulsion, airframe.propulsion.motor
-    kt = p.thrust_constant(aircraft.hover_thrust_n)
+    kt = aircraft.thrust_constants[0]
     inertia = np.array(airframe.inertia)
     padding = [0.0] * (OCV_POINTS - len(battery.ocv_soc))
     body = (airframe.mass_kg, *inertia.ravel(), *np.linalg.inv(inertia).ravel())
     drag = (airframe.linear_drag, *airframe.angular_damping, aircraft.gravity.gravity_mps2, aircraft.home_alt_msl_m)
     rotors = (v for rotor in aircraft.rotors for v in (*rotor.pos_body_m, *rotor.axis_body, rotor.direction))
     electric = (motor.ke, motor.r_ohm, motor.i0_a, motor.viscous_friction_nm_per_rad_s, motor.max_current_a)
-    thrust = (kt, p.km_m * kt, p.rotor_radius_m, p.inflow_kT, p.inflow_kQ, motor.j_kgm2)
+    thrust = (kt, p.torque_per_thrust_m * kt, p.rotor_radius_m, p.inflow_kT, p.inflow_kQ, motor.j_kgm2)
     charge = (battery.capacity_ah * 3600.0, len(battery.ocv_soc), *battery.ocv_soc, *padding, *battery.ocv_v, *padding)
     cell = (battery.r0, battery.r1, battery.c1, battery.min_voltage_v)
     ground = (contact.k_n_per_m, contact.c_n_per_mps, contact.mu, contact.v_eps)

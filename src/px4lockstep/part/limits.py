@@ -20,6 +20,8 @@ LARGEST = {
     "Ah": 1e5,
     "F": 1e9,
     "N m s": 1e6,
+    "N m s²": 1e3,
+    "N s²": 1e3,
     "N s/m": 1e9,
     "N/m": 1e9,
     "Pa": 1e7,

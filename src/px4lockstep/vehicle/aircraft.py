@@ -84,12 +84,12 @@ class Aircraft:
 
     @cached_property
     def thrust_constants(self) -> tuple[float, ...]:
-        """Calibrated kT of each rotor."""
+        """Thrust constant kT of each rotor, given or calibrated."""
         return self.propulsion.thrust_constants(self.calibration_thrust_n, len(self.rotors))
 
     @cached_property
     def full_thrusts_n(self) -> tuple[float, ...]:
-        """Thrust of each rotor at duty 1 at the calibration point."""
+        """Thrust of each rotor at duty 1, V_nom and rho_nom, in steady state."""
         units = zip(self.propulsion_units, self.thrust_constants, strict=True)
         return tuple(unit.full_thrust_n(kt) for unit, kt in units)
 
@@ -237,8 +237,7 @@ class Aircraft:
             rotor["drive_ratio"] = drive / first_drive
             rotor["back_emf_ratio"] = own["ke"] * drive / (first["ke"] * first_drive)
             rotor["inertia_ratio"] = own["rotor_inertia"] / first["rotor_inertia"]
-        ratios = [rotors[name][: len(self.rotors)] for name in ("drive_ratio", "back_emf_ratio", "inertia_ratio")]
-        m["rotors_differ"] = bool((np.array(ratios) != 1.0).any())
+        m["rotors_differ"] = any(rotor["propulsion"] != first for rotor in rotors[: len(self.rotors)])
 
     def _write_rotors(self, m: Any) -> None:
         bus_of = {item: b for b, bus in enumerate(self.buses) for item in bus.motor_ids}

@@ -49,7 +49,7 @@ MULTIROTOR = record(
         ("gravity", GRAVITY),
         ("home_alt_m", "f8"),
         ("n_rotors", "i8"),
-        ("rotors_differ", "i8"),  # 0: all ratios of the rotors are 1
+        ("rotors_differ", "i8"),  # 0: all rotors have the propulsion of rotor 1
         ("i_act i_rotor i_soc i_v1", "i8"),  # start indices in the state
         ("rotors", ROTOR, MAX_MOTORS),
         ("power", POWER),

@@ -10,27 +10,37 @@ V_ax is the velocity of the air through the disk against the rotor axis: descend
 enters squared, so climb and descent have the same effect. There is no negative spin and no regenerative current: a
 motor that spins faster than its voltage demands returns no energy to the bus.
 
-kT is calibrated so that duty 1 at V_nom and ρ_nom gives a multiple of the hover thrust per rotor. In the steady state
+A propeller is given by its constants, by its coefficients, or by the hover thrust. With constants at ρ_nom, T = kT ω²
+and Q = kQ ω² there. With coefficients, D = 2 R_rotor and n = ω / 2π,
+
+    T = CT ρ n² D⁴,   P = CP ρ n³ D⁵ = Q ω     (e.g. Brandt, Selig: Propeller Performance Data, AIAA 2011-1255)
+
+Otherwise kT is calibrated so that duty 1 at V_nom and ρ_nom gives a multiple of the hover thrust per rotor. In the
+steady state
 
     km T + (b + Kt Ke / R) ω = Kt V / R,   T = kT ρ ω²
 
 This deliberately neglects I0 and the ESC. It follows that T < Kt V / (R km).
 
-Rotors may differ (`overrides`). Then kT_i = s r_i with the ratios r_i of the propellers, and one scale s for all rotors
-such that their thrusts at duty 1 add up to the same multiple of the hover thrust.
+Rotors may differ (`overrides`). Then calibrated rotors have kT_i = s r_i with the ratios r_i of the propellers, and one
+scale s for all rotors such that their thrusts at duty 1 add up to the same multiple of the hover thrust.
 """
 
 import math
 from collections.abc import Iterable
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, ClassVar, Literal
 
-from pydantic import BeforeValidator
+from pydantic import BeforeValidator, SerializerFunctionWrapHandler, model_serializer
 
 from px4lockstep.errors import InputError
 from px4lockstep.jit import kernel, record
-from px4lockstep.part import KEY, Found, Part, entry, fill, show, wrong
+from px4lockstep.part import KEY, Found, Part, entry, fill, misfit, show, wrong
 from px4lockstep.plant.layout import MAX_MOTORS
 
+PROPELLERS = (("kT", "kQ"), ("CT", "CP"))
+"""The keys of each way to give a propeller."""
+CALIBRATION = ("km_m", "thrust_calibration_mult", "calibration_mass_kg")
+"""The keys of the hover calibration, which has defaults and applies if no propeller is given."""
 REACHABLE = 0.999
 """Fraction of the motors' maximum thrust to which `Propulsion.within_reach` limits the calibration."""
 
@@ -142,16 +152,22 @@ class MotorOverride(Part, where="airframe.propulsion.overrides.motor"):
     max_current_a: float | None = entry(None, "Current limit of the motor.", "A", gt=0.0)
 
 
-OWN = ("km_m", "V_nom", "rotor_radius_m", "inflow_kT", "inflow_kQ", "rotor_drag", "rolling_moment")
+OWN = ("V_nom", "rotor_radius_m", "inflow_kT", "inflow_kQ", "rotor_drag", "rolling_moment")
 """Keys of `Propulsion` that an override replaces."""
 
 
 class Override(Part, where="airframe.propulsion.overrides"):
     """ESC, motor and propeller of some rotors, where they differ from `airframe.propulsion`."""
 
+    forms: ClassVar[tuple[tuple[str, ...], ...]] = (("km_m",), *PROPELLERS)
+
     rotors: tuple[int, ...] = entry(..., "Rotors with these values, from 1.", min_length=1, ge=1, le=MAX_MOTORS)
     thrust_ratio: float = entry(1.0, "Thrust constant kT, relative to a rotor without this key.", gt=0.0, le=1e3)
     km_m: float | None = entry(None, "Torque per thrust of the propeller.", "m", gt=0.0)
+    kT: float | None = entry(None, "Thrust per squared speed of the propeller at `rho_nom`.", "N s²", gt=0.0)  # noqa: N815
+    kQ: float | None = entry(None, "Torque per squared speed of the propeller at `rho_nom`.", "N m s²", gt=0.0)  # noqa: N815
+    CT: float | None = entry(None, "Thrust coefficient of the propeller.", gt=0.0, le=10.0)
+    CP: float | None = entry(None, "Power coefficient of the propeller.", gt=0.0, le=10.0)
     V_nom: float | None = entry(None, "Voltage at which the thrust is calibrated.", "V", gt=0.0)
     rotor_radius_m: float | None = entry(None, "Radius of the propeller.", "m", gt=0.0)
     inflow_kT: float | None = entry(None, "Coefficient of thrust loss with axial inflow.", ge=0.0)  # noqa: N815
@@ -165,10 +181,18 @@ class Override(Part, where="airframe.propulsion.overrides"):
     esc: EscOverride = entry(EscOverride(), "Speed controllers (ESC) of these rotors.")
     motor: MotorOverride = entry(MotorOverride(), "Motors of these rotors.")
 
+    def check(self) -> Found:
+        """Check that the propeller is given in one form, with all of its keys."""
+        yield from _check_forms(self)
+        form = _form_of(self)
+        if form in PROPELLERS and self.thrust_ratio != 1.0:
+            yield misfit("thrust_ratio", self.thrust_ratio, f"is given together with {form[0]}; give only one of them")
+
     def applied(self, common: "Propulsion") -> "Propulsion":
         """Return the propulsion of these rotors."""
-        own = {name: getattr(self, name) for name in OWN}
-        changes = {name: value for name, value in own.items() if value is not None}
+        changes = {name: getattr(self, name) for name in OWN if getattr(self, name) is not None}
+        if _form_of(self):
+            changes |= {name: getattr(self, name) for form in self.forms for name in form}
         for name in ("esc", "motor"):
             given = getattr(self, name).model_dump(exclude_none=True)
             changes[name] = getattr(common, name).model_copy(update=given)
@@ -178,8 +202,18 @@ class Override(Part, where="airframe.propulsion.overrides"):
 class Propulsion(Part, where="airframe.propulsion"):
     """ESC, motor and propeller, the same for all rotors except for `overrides`."""
 
+    forms: ClassVar[tuple[tuple[str, ...], ...]] = (CALIBRATION, *PROPELLERS)
+
     kind: Literal["multirotor_default"] = entry("multirotor_default", "Propulsion model.")
-    km_m: float = entry(0.05, "Torque per thrust of the propeller.", "m", gt=0.0)
+    kT: float | None = entry(None, "Thrust per squared speed of the propeller at `rho_nom`.", "N s²", gt=0.0)  # noqa: N815
+    kQ: float | None = entry(None, "Torque per squared speed of the propeller at `rho_nom`.", "N m s²", gt=0.0)  # noqa: N815
+    CT: float | None = entry(
+        None, "Thrust coefficient of the propeller, with n in rev/s and D = 2 `rotor_radius_m`.", gt=0.0, le=10.0
+    )
+    CP: float | None = entry(
+        None, "Power coefficient of the propeller, with n in rev/s and D = 2 `rotor_radius_m`.", gt=0.0, le=10.0
+    )
+    km_m: float = entry(0.05, "Torque per thrust of a calibrated propeller.", "m", gt=0.0)
     V_nom: float = entry(12.0, "Voltage at which the thrust is calibrated.", "V", gt=0.0)
     rho_nom: float = entry(1.225, "Air density at which the thrust is calibrated.", "kg/m³", gt=0.0)
     rotor_radius_m: float = entry(0.127, "Radius of the propeller.", "m", gt=0.0)
@@ -189,7 +223,10 @@ class Propulsion(Part, where="airframe.propulsion"):
     rolling_moment: float = entry(0.0, "Rolling moment per rotor speed and air speed across the disk.", "N s²", ge=0.0)
     ground_effect: bool = entry(False, "Whether rotors near the ground have more thrust.")
     thrust_calibration_mult: float = entry(
-        2.0, "Thrust at full duty, as a multiple of the hover thrust at the calibration mass.", gt=0.0, le=1e3
+        2.0,
+        "Thrust at full duty, as a multiple of the hover thrust at the calibration mass, if no propeller is given.",
+        gt=0.0,
+        le=1e3,
     )
     calibration_mass_kg: float | None = entry(
         None,
@@ -206,10 +243,23 @@ class Propulsion(Part, where="airframe.propulsion"):
 
     overrides: tuple[Override, ...] = entry((), "Rotors whose ESC, motor or propeller differs.", max_length=MAX_MOTORS)
 
+    @model_serializer(mode="wrap")
+    def _in_one_form(self, dump: SerializerFunctionWrapHandler) -> dict[str, Any]:
+        """Omit the hover calibration if a propeller is given, so that what is written can be read again."""
+        values: dict[str, Any] = dump(self)
+        return {name: value for name, value in values.items() if self.is_calibrated or name not in CALIBRATION}
+
     def check(self) -> Found:
-        """Check that no rotor has two overrides."""
+        """Check the form of the propellers, and that no rotor has two overrides."""
+        yield from _check_forms(self)
         seen: dict[int, int] = {}
         for k, override in enumerate(self.overrides):
+            form = _form_of(override)
+            if form and self.is_calibrated != (form not in PROPELLERS):
+                here = "a given propeller (kT, kQ or CT, CP)" if self.is_calibrated else "a calibrated propeller"
+                there = "is calibrated" if self.is_calibrated else f"has {(_form_of(self) or form)[0]}"
+                text = f"is for {here}, but airframe.propulsion {there}; give all propellers, or calibrate all"
+                yield ("overrides", k, form[0]), f"{KEY} = {show(getattr(override, form[0]))} {text}"
             for i, rotor in enumerate(override.rotors):
                 if rotor in seen:
                     text = f"{KEY} = {rotor} is used more than once; a rotor can have one override"
@@ -230,6 +280,31 @@ class Propulsion(Part, where="airframe.propulsion"):
         """Return the thrust constant of each rotor, relative to that of a rotor without an override."""
         ratios = {rotor: override.thrust_ratio for override in self.overrides for rotor in override.rotors}
         return tuple(ratios.get(i + 1, 1.0) for i in range(rotors))
+
+    @property
+    def is_calibrated(self) -> bool:
+        """Whether the thrust is calibrated to the weight, because no propeller is given."""
+        return self.kT is None and self.CT is None
+
+    @property
+    def given_kt(self) -> float:
+        """Thrust constant of a given propeller [N / (kg/m³) / (rad/s)²]."""
+        if self.CT is not None:
+            per_turn = self.diameter_m * self.diameter_m / (2.0 * math.pi)
+            return self.CT * per_turn * per_turn
+        return (self.kT or 0.0) / self.rho_nom
+
+    @property
+    def torque_per_thrust_m(self) -> float:
+        """Ratio of torque to thrust of the propeller, kQ / kT."""
+        if self.CT is not None and self.CP is not None:
+            return self.CP * self.diameter_m / (2.0 * math.pi * self.CT)
+        return self.kQ / self.kT if self.kQ is not None and self.kT is not None else self.km_m
+
+    @property
+    def diameter_m(self) -> float:
+        """Diameter of the propeller."""
+        return 2.0 * self.rotor_radius_m
 
     @property
     def full_torque_nm(self) -> float:
@@ -254,18 +329,29 @@ class Propulsion(Part, where="airframe.propulsion"):
         omega = spin_left / self.friction_nm_s
         return thrust_n / (self.rho_nom * omega * omega)
 
+    def full_speed_rad_s(self, kt: float, density_kg_m3: float | None = None) -> float:
+        """Return ω at duty 1, V_nom and an air density, by default rho_nom, in steady state.
+
+        As their calibration does, calibrated rotors neglect I0 and the current limit.
+        """
+        motor, friction, torque = self.motor, self.friction_nm_s, self.full_torque_nm
+        load = self.torque_per_thrust_m * (kt * (self.rho_nom if density_kg_m3 is None else density_kg_m3))
+        if self.is_calibrated:
+            return _steady_speed(load, friction, torque)
+        at_limit = motor.ke * max(0.0, motor.max_current_a - motor.i0_a)
+        driven = _steady_speed(load, friction, max(0.0, torque - motor.ke * motor.i0_a))
+        return min(driven, _steady_speed(load, motor.viscous_friction_nm_per_rad_s, at_limit))
+
     def full_thrust_n(self, kt: float, density_kg_m3: float | None = None) -> float:
         """Return the thrust at duty 1, V_nom and an air density, by default rho_nom, in steady state."""
-        # km kT ρ ω² + f ω − τ = 0, solved for ω without cancellation
-        pressure = kt * (self.rho_nom if density_kg_m3 is None else density_kg_m3)
-        friction = self.friction_nm_s
-        root = math.sqrt(friction * friction + 4.0 * self.km_m * pressure * self.full_torque_nm)
-        omega = 2.0 * self.full_torque_nm / (friction + root)
-        return pressure * omega * omega
+        omega = self.full_speed_rad_s(kt, density_kg_m3)
+        return kt * (self.rho_nom if density_kg_m3 is None else density_kg_m3) * omega * omega
 
     def thrust_constants(self, hover_thrust_n: float, rotors: int) -> tuple[float, ...]:
-        """Return kT of each rotor, which together give the calibrated multiple of the hover thrust at duty 1."""
+        """Return kT of each rotor: given, or together the calibrated multiple of the hover thrust at duty 1."""
         units, ratios = self.units(rotors), self.thrust_ratios(rotors)
+        if not self.is_calibrated:
+            return tuple(unit.given_kt * ratio for unit, ratio in zip(units, ratios, strict=True))
         if len(set(ratios)) == 1 and all(unit is units[0] or unit == units[0] for unit in units):
             return (units[0].thrust_constant(hover_thrust_n),) * rotors
         target_n, bound_n = self.thrust_calibration_mult * hover_thrust_n * rotors, _bound_n(units)
@@ -288,14 +374,14 @@ class Propulsion(Part, where="airframe.propulsion"):
     def within_reach(self, hover_thrust_n: float, rotors: int) -> "Propulsion":
         """Return this propulsion, with the calibrated multiple limited to what the motors can almost reach."""
         most_n = REACHABLE * _bound_n(self.units(rotors)) / rotors
-        if self.thrust_calibration_mult * hover_thrust_n <= most_n:
+        if not self.is_calibrated or self.thrust_calibration_mult * hover_thrust_n <= most_n:
             return self
         return self.model_copy(update={"thrust_calibration_mult": most_n / hover_thrust_n})
 
     def time_constant_s(self, hover_thrust_n: float, kt: float) -> float:
         """Return the time constant of motor and propeller at hover, J / (b + Kt Ke / R + 2 kQ ρ ω)."""
         # kQ ρ ω = km kT ρ ω with kT ρ ω² = T
-        propeller = 2.0 * self.km_m * math.sqrt(hover_thrust_n * kt * self.rho_nom)
+        propeller = 2.0 * self.torque_per_thrust_m * math.sqrt(hover_thrust_n * kt * self.rho_nom)
         return self.motor.j_kgm2 / (self.friction_nm_s + propeller)
 
     def write(self, rec: Any, kt: float) -> None:
@@ -303,15 +389,46 @@ class Propulsion(Part, where="airframe.propulsion"):
         motor = self.motor
         fill(rec, motor, ke=motor.ke, inverse_r=1.0 / motor.r_ohm, viscous_nm_s=motor.viscous_friction_nm_per_rad_s)
         fill(rec, motor, rotor_inertia=motor.j_kgm2, inverse_rotor_inertia=1.0 / motor.j_kgm2)
-        fill(rec, self.esc, inverse_eta=1.0 / self.esc.eta, kt=kt, kq=self.km_m * kt)
+        fill(rec, self.esc, inverse_eta=1.0 / self.esc.eta, kt=kt, kq=self.torque_per_thrust_m * kt)
         fill(rec, self, inflow_kt=self.inflow_kT, inflow_kq=self.inflow_kQ, radius_m=self.rotor_radius_m)
+
+
+def _given(part: Part, form: tuple[str, ...]) -> list[str]:
+    """Return the keys of a form that are given."""
+    return [name for name in form if name in part.model_fields_set and getattr(part, name) is not None]
+
+
+def _form_of(part: Part) -> tuple[str, ...] | None:
+    """Return the first form of which a key is given, or None."""
+    return next((form for form in part.forms if _given(part, form)), None)
+
+
+def _check_forms(part: "Override | Propulsion") -> Found:
+    """Yield an error for a propeller in two forms, and for one without all of its keys."""
+    given = [_given(part, form) for form in part.forms]
+    found = [names for names in given if names]
+    if len(found) > 1:
+        text = f"is given together with {found[0][0]}; give the propeller in one form: kT and kQ, CT and CP, or km_m"
+        yield misfit(found[1][0], getattr(part, found[1][0]), text)
+        return
+    for names, form in zip(given, part.forms, strict=True):
+        missing = [name for name in form if name not in names]
+        if form in PROPELLERS and names and missing:
+            text = f"is given without {missing[0]}; a propeller needs {' and '.join(form)}"
+            yield misfit(names[0], getattr(part, names[0]), text)
+
+
+def _steady_speed(load: float, friction: float, torque: float) -> float:
+    """Return the root of load ω² + friction ω − torque = 0, without cancellation."""
+    root = math.sqrt(friction * friction + 4.0 * load * torque)
+    return 2.0 * torque / (friction + root) if torque > 0.0 else 0.0
 
 
 def _bound_n(units: Iterable[Propulsion]) -> float:
     """Return the thrust that rotors together can't reach, Σ Kt V / (R km)."""
     total = 0.0
     for unit in units:
-        total += unit.full_torque_nm / unit.km_m
+        total += unit.full_torque_nm / unit.torque_per_thrust_m
     return total
 
 

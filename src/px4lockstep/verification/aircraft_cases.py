@@ -155,7 +155,7 @@ def _calibration() -> Iterator[Result]:
         p, motor = aircraft.propulsion, aircraft.propulsion.motor
         hover = aircraft.hover_thrust_n
         kt, ke = p.thrust_constant(hover), motor.ke
-        a = p.km_m * kt * p.rho_nom
+        a = p.torque_per_thrust_m * kt * p.rho_nom
         b = motor.viscous_friction_nm_per_rad_s + ke * ke / motor.r_ohm
         omega = (-b + math.sqrt(b * b + 4.0 * a * ke * p.V_nom / motor.r_ohm)) / (2.0 * a)
         error = abs(kt * p.rho_nom * omega * omega / (p.thrust_calibration_mult * hover) - 1.0)

@@ -32,7 +32,7 @@ class ControlModel:
             aircraft.name,
             aircraft.rotors,
             aircraft.motor_channels,
-            tuple(unit.km_m for unit in aircraft.propulsion_units),
+            tuple(unit.torque_per_thrust_m for unit in aircraft.propulsion_units),
             aircraft.thrust_shares,
             len(aircraft.batteries),
             aircraft.batteries[0].ocv_v[-1],

@@ -18,7 +18,7 @@ def ca_parameters(aircraft: Aircraft) -> dict[str, float | int]:
     for i, (rotor, unit, share) in enumerate(
         zip(aircraft.rotors, aircraft.propulsion_units, aircraft.thrust_shares, strict=True)
     ):
-        moment = rotor.direction * unit.km_m
+        moment = rotor.direction * unit.torque_per_thrust_m
         thrust_axis = [0.0 - value for value in rotor.axis_body]
         names = ("PX", "PY", "PZ", "KM", "AX", "AY", "AZ")
         values = (*rotor.pos_body_m, moment, *thrust_axis)

@@ -1,6 +1,5 @@
 """Limits of stock PX4 and MAVLink that are checked before a flight."""
 
-import math
 from collections.abc import Mapping
 
 from px4lockstep.autopilots.px4_sitl.api import MAX_A, MAX_V
@@ -57,10 +56,8 @@ def check_batteries(aircraft: Aircraft) -> str | None:
 def full_throttle_a(aircraft: Aircraft) -> float:
     """Return the current of all motors at full throttle and nominal voltage, in steady state."""
     total_a = 0.0
-    for unit, kt, thrust_n in zip(
-        aircraft.propulsion_units, aircraft.thrust_constants, aircraft.full_thrusts_n, strict=True
-    ):
-        omega = math.sqrt(thrust_n / unit.rho_nom / kt)
+    for unit, kt in zip(aircraft.propulsion_units, aircraft.thrust_constants, strict=True):
+        omega = unit.full_speed_rad_s(kt)
         current_a = min((unit.V_nom - unit.motor.ke * omega) / unit.motor.r_ohm, unit.motor.max_current_a)
         total_a += current_a / unit.esc.eta
     return total_a
