@@ -65,8 +65,9 @@ CASES = {
     # time
     "a period with a fraction of a microsecond": (TWO + "[timeline]\ndt_log_s = 0.0033333\n", "timeline.dt_log_s = 0.0033333 is not a whole number of microseconds; use 0.003333 or 0.003334"),
     "a period of zero": (TWO + "[timeline]\ndt_log_s = 0\n", "timeline.dt_log_s = 0.0 is not a period"),
-    "another word for the end": (TWO + "[timeline]\nt_end_s = 'never'\n", "timeline.t_end_s = 'never' is not allowed; it must be a number of seconds, or 'none'"),
+    "another word for the end": (TWO + "[timeline]\nt_end_s = 'never'\n", "timeline.t_end_s = 'never' is not allowed; it must be a number of seconds, 'auto' or 'none'"),
     "a pace of zero": (TWO + "[run]\nrealtime_factor = 0\n", "run.realtime_factor = 0 is out of range; it must be at least 0.01 and at most 1000.0"),
+    "a latest end beyond the limit": (TWO + "[timeline]\nt_end_s = 'auto'\nt_max_s = 1e7\n", "timeline.t_max_s = 10000000.0 gives up to"),
     "negative end": (TWO + "[timeline]\nt_end_s = -1\n", "timeline.t_end_s = -1.0 is negative"),
     "a billion seconds": (TWO + "[timeline]\nt_end_s = 1e9\n", "timeline.t_end_s = 1000000000.0 is out of range; it must be at most 10000000.0"),
     "ten million seconds": (TWO + "[timeline]\nt_end_s = 1e7\n", "timeline.t_end_s = 10000000.0 gives up to"),

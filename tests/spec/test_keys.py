@@ -84,7 +84,7 @@ def test_a_key_of_version_0_1_still_means_the_same(name: str) -> None:
 
 def without_words(own: dict[str, Any]) -> dict[str, Any]:
     """Return the schema of a key that takes one type or some words, without these words."""
-    types = [kind for kind in own.get("anyOf", ()) if "const" not in kind]
+    types = [kind for kind in own.get("anyOf", ()) if not kind.keys() & {"const", "enum"}]
     if len(types) != 1:
         return own
     return {**types[0], **{name: value for name, value in own.items() if name != "anyOf"}}

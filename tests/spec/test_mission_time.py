@@ -1,6 +1,7 @@
 """The estimated time of a mission, and the warning of a run that ends before it."""
 
 import math
+import re
 
 import pytest
 from mission_files import wpl
@@ -82,6 +83,7 @@ def test_a_run_that_ends_before_its_mission_is_a_warning(tmp_path):
     [
         "[timeline]\nt_end_s = 68",
         "[timeline]\nt_end_s = 'none'",
+        "[timeline]\nt_end_s = 'auto'",
         "[timeline]\nt_end_s = 60\n[autopilot]\nkind = 'none'",
         "[timeline]\nt_end_s = 60\n[px4]\nmission_path = 'none'",
         "[timeline]\nt_end_s = 60\n[[scenario.events]]\nat_s = 20\naction = 'return'",
@@ -91,6 +93,22 @@ def test_a_run_that_ends_before_its_mission_is_a_warning(tmp_path):
 def test_other_runs_are_not(tmp_path, text):
     """Long enough, without an end, without a mission or autopilot, with an early end of the mission, faster."""
     assert short_of_time(load_spec(write(tmp_path, f"{IRIS}{text}\n"))) == ()
+
+
+def test_the_latest_end_of_a_run_that_ends_after_the_landing_counts(tmp_path):
+    """As its `t_end_s` does otherwise."""
+    spec = load_spec(write(tmp_path, f"{IRIS}[timeline]\nt_end_s = 'auto'\nt_max_s = 60\n"))
+    (warning,) = build(spec).warnings
+    assert warning.startswith(TOO_SHORT.replace("t_end_s", "t_max_s"))
+
+
+def test_a_mission_that_ends_in_the_air_delays_an_end_after_the_landing(tmp_path):
+    """The run would last for an hour."""
+    items = (f"3 22 0 0 0 0 {HOME} 12", f"3 16 0 2 0 0 {north(100.0)} 12")
+    write(tmp_path, wpl(*(f"{number} 0 {item} 1" for number, item in enumerate(items))), "up.waypoints")
+    spec = load_spec(write(tmp_path, f"{IRIS}[timeline]\nt_end_s = 'auto'\n[px4]\nmission_path = 'up.waypoints'\n"))
+    (warning,) = build(spec).warnings
+    assert re.match(r"the mission ends in the air, after about \d\d s, but .* timeline\.t_max_s = 3600; set", warning)
 
 
 def test_an_end_that_is_an_override_is_intended(tmp_path):

@@ -32,6 +32,7 @@ def flight(
     replay=None,
     integrator="RK4",
     autopilot=None,
+    ends_after_landing=False,
     **options,
 ):
     """Return a flight, ready to run: autopilot at 250 Hz, 1 ms steps; by default no wind and the truth as estimate.
@@ -45,6 +46,7 @@ def flight(
         wind=Periodic(1_000),
         log=Periodic(log_us),
         scenario=Explicit(scenario.times_us(end_us)),
+        ends_after_landing=ends_after_landing,
     )
     sources = (
         {"replay": replay}

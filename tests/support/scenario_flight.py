@@ -111,9 +111,19 @@ def everything(motors="direct", **options):
     return simulation(EVERYTHING, aircraft=aircraft, command=lambda time_us: 0.5 + time_us * 1e-6, **options)
 
 
+def standing():
+    """Return a vehicle on the ground, of which nothing is asked, in a run that ends after the landing."""
+    timeline = Timeline(10_000_000, autopilot=Periodic(2_000), log=Periodic(100_000), ends_after_landing=True)
+    return Simulation(iris(), timeline, integrator=Integrator("RK4"), scenario=Scenario())
+
+
 def digest_lines():
-    """Fly with two kinds of motors; yield the digests of the flight and of the scenario's outputs."""
+    """Fly with two kinds of motors; yield the digests of the flight and of the scenario's outputs.
+
+    The last one is of a run that ends after the landing.
+    """
     for motors in ("direct", "second_order"):
         sim = everything(motors, record=True).run()
         assert sim._core["scenario"]["is_fired"][0].sum() == len(EVERYTHING.events)
         yield f"{sim.digest()} {hashlib.sha256(sim.streams.scenario_by_boundary().tobytes()).hexdigest()}"
+    yield f"{(sim := standing().run()).digest()} {sim.time_us}"

@@ -225,7 +225,7 @@ class FlightProgress(Progress):
         columns = (TextColumn("{task.description}"), BarColumn(), TextColumn("{task.fields[state]}"))
         super().__init__(*columns, console=console, transient=True)
         end_s = simulation.timeline.end_us / 1e6
-        self._task = self.add_task("flying", total=end_s if simulation.timeline.has_end else None, state="")
+        self._task = self.add_task("flying", total=end_s if simulation.timeline.is_end_known else None, state="")
 
     def show(self, simulation: Simulation) -> None:
         """Update the line."""

@@ -1,8 +1,9 @@
 """Buffers: the arrays that a run writes to, which grow with the run.
 
 Event boundaries are generated in chunks, and each chunk extends the arrays by the rows that it needs. The loop runs to
-the last boundary of the chunk and returns, so this costs nothing per boundary. A run with small arrays allocates them
-all at once, in one chunk. The arrays are in memory, or wherever `use` moves them, such as in memory-mapped files.
+the last boundary of the chunk and returns, so this costs nothing per boundary. A run with a known end and small arrays
+allocates them all at once, in one chunk. The arrays are in memory, or wherever `use` moves them, such as in
+memory-mapped files.
 """
 
 from collections.abc import Callable, Mapping
@@ -87,9 +88,9 @@ class Buffers:
         return len(self.time_us)
 
     def check_memory(self) -> None:
-        """Raise `InputError` if a run in memory exceeds the memory limit, or already does if it has no end."""
+        """Raise `InputError` if a run in memory exceeds the memory limit, or already does if its end is not known."""
         arrays = self.arrays.values()
-        size = self._whole_bytes() if self._timeline.has_end else sum(array.nbytes for array in arrays)
+        size = self._whole_bytes() if self._timeline.is_end_known else sum(array.nbytes for array in arrays)
         if self._grow is grow_in_memory and size > MAX_BYTES:
             raise InputError(
                 f"log and streams of this run would take {size / 2**30:.1f} GiB; the limit is "
@@ -108,7 +109,8 @@ class Buffers:
             self._add(self._replay.time_us, self._replay.due, used, is_last=True)
             return
         span_us = self._timeline.end_us + 1 - self._timeline.start_us
-        if self._grow is not grow_in_memory or self._whole_bytes() > WHOLE_BYTES:
+        is_small = self._timeline.is_end_known and self._whole_bytes() <= WHOLE_BYTES
+        if self._grow is not grow_in_memory or not is_small:
             span_us = self._timeline.chunk_us(CHUNK_BOUNDARIES)
         time_us: Array = self.time_us[:0]
         while not len(time_us):

@@ -15,6 +15,8 @@ Then the plant is integrated to the next boundary with its inputs held, unless t
 the run. A recorded run stores a fingerprint of the new state. Live, recorded and replayed runs all use this loop; a
 fixed step size is a physics axis in the timeline.
 
+If a run that ends after the landing is over at a boundary, this becomes its last one, before its stages run.
+
 A stage is native, replayed, off or a Python object. For a Python stage the loop stores its position and returns the
 number of the stage; the engine calls the user's object and then `advance` again, which continues from there. A stage
 therefore has two parts: the source, which a Python stage replaces, and the processing of its outputs, which also runs
@@ -51,7 +53,7 @@ from px4lockstep.estimation.estimator import step_estimator
 from px4lockstep.integrators.integrate import integrate
 from px4lockstep.jit import call_void, kernel
 from px4lockstep.scenario.landing import CRASH_LIES
-from px4lockstep.scenario.stage import NOBODY, NOT_ASKED, step_scenario
+from px4lockstep.scenario.stage import NOBODY, NOT_ASKED, is_over, step_scenario
 from px4lockstep.vehicle.battery_sensor import sense_battery
 from px4lockstep.vehicle.dispatch import autopilot_tick, write_outputs
 
@@ -61,6 +63,7 @@ SCENARIO, WIND, OUTPUTS, SENSORS, ESTIMATOR, TELEMETRY, AUTOPILOT = map(np.int64
 FULL = np.int64(9)  # not a stage: Python must extend the buffers of the scenario's stream
 
 DONE, FAILED, CRASHED = -1, -2, -3
+OVER = -4  # the next boundary is to be the last one
 
 
 @kernel
@@ -147,7 +150,7 @@ def log_row(sim, log, log_state, logged, sensors, log_sensors):
 
 @kernel
 def advance(arrays, k_stop):
-    """Run boundaries until `k_stop`; return `DONE`, `CRASHED`, `FAILED`, or the stage that Python must run."""
+    """Run boundaries until `k_stop`; return `DONE`, `CRASHED`, `FAILED`, `OVER`, or the stage that Python must run."""
     sim = arrays.core[0]
     # Unpacked once: each access to an array in the tuple updates its reference count.
     time_us, due_at = arrays.time_us, arrays.due
@@ -163,6 +166,8 @@ def advance(arrays, k_stop):
         t_us = np.int64(time_us[k])
         t_s = float(t_us) / 1e6
         due = np.int64(due_at[k])
+        if stage == 0 and k + 1 < len(time_us) and is_over(scenario, t_us):
+            return OVER
 
         if stage <= SCENARIO:
             if scenario.answer == NOT_ASKED:  # otherwise within the stage: Python ran one of its events

@@ -48,7 +48,7 @@ def _write_scenario(
     record: npt.NDArray[Any], scenario: Scenario, plant_bytes: bytes, timeline: Timeline, around: Surroundings
 ) -> None:
     plant = np.frombuffer(plant_bytes, PLANT)[0]
-    scenario.write(record, plant)
+    scenario.write(record, plant, ends_after_landing=timeline.ends_after_landing)
     around = replace(
         around,
         n_motors=int(plant["traits"]["n_motors"]) if plant["traits"]["is_vehicle"] else 0,

@@ -269,9 +269,12 @@ class Simulation(RunMemory):
         stage = loop.DONE
         try:
             stage = advance(self._arrays, k_stop)
-            while stage >= 0:
-                self._python_calls += 1
-                if stage == loop.FULL:
+            while stage >= 0 or stage == loop.OVER:
+                self._python_calls += stage >= 0
+                if stage == loop.OVER:
+                    self._end_at(self.boundary)
+                    k_stop = min(k_stop, len(self._buffers))
+                elif stage == loop.FULL:
                     self._buffers.reserve(CHANGE, len(self._buffers.arrays["scenarios"]) + 1, self._used())
                     self._hand_over()
                 else:

@@ -150,7 +150,7 @@ class Streams:
                 self.check()
                 return
         last_us = int(self.time_us[-1]) if len(self.time_us) else 0
-        count = len(timeline) if timeline.has_end else "any"
+        count = len(timeline) if timeline.is_end_known else "any"
         raise InputError(
             f"the streams are from another timeline: {len(self.time_us)} boundaries to {last_us} us, "
             f"not {count} to {timeline.end_us} us with the same axes. Replay with the recording's timeline"

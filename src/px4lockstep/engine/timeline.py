@@ -6,8 +6,9 @@ Their union, with the start and the end, is `time_us`; `due[k]` is a bit mask of
 The end is a boundary, and the log is due there.
 
 The boundaries in a time span depend on that span only, so a simulation generates them in chunks (`window`, `chunk_us`)
-during the run, and the end may be a distant upper bound: without `has_end`, the run ends on request. `time_us` and
-`due` of the whole timeline are generated on first access.
+during the run, and the end may be a distant upper bound: without `has_end`, the run ends on request; with
+`ends_after_landing`, it ends when the vehicle has landed (see `scenario.landing`). `time_us` and `due` of the whole
+timeline are generated on first access.
 
 A physics axis divides the intervals for a fixed-step integrator. The loop still integrates from boundary to boundary;
 this axis only adds boundaries. The other periods must then be whole multiples of the physics period, so no step is
@@ -77,6 +78,7 @@ class Timeline:
         physics: Steps of a fixed-step integrator.
         start_us: The first boundary.
         has_end: Whether the run is to end at `end_us`; otherwise that is only a limit.
+        ends_after_landing: Whether a run with a `Scenario` ends after the landing, at `end_us` at the latest.
 
     Raises:
         TimeError: If a time is not an integer in range, the end is not after the start, an explicit time is outside
@@ -92,6 +94,7 @@ class Timeline:
     physics: Periodic | None = None
     start_us: int = 0
     has_end: bool = True
+    ends_after_landing: bool = False
 
     def __post_init__(self) -> None:
         """Check all arguments."""
@@ -112,6 +115,11 @@ class Timeline:
         """The axes of this timeline, by name."""
         return {name: axis for name in AXIS_BITS if (axis := getattr(self, name)) is not None}
 
+    @property
+    def is_end_known(self) -> bool:
+        """Whether the run will end at `end_us`, unless it crashes or is stopped."""
+        return self.has_end and not self.ends_after_landing
+
     def with_events(self, times_us: tuple[int, ...]) -> "Timeline":
         """Return this timeline with an additional, explicit scenario axis."""
         if self.scenario is not None:
@@ -124,7 +132,7 @@ class Timeline:
         axes: dict[str, Any] = {
             name: Explicit(tuple(t for t in times if t <= end_us)) for name, times in explicit.items()
         }
-        return replace(self, end_us=end_us, has_end=True, **axes)
+        return replace(self, end_us=end_us, has_end=True, ends_after_landing=False, **axes)
 
     # -- boundaries ------------------------------------------------------------------------------------------------
 

@@ -111,7 +111,7 @@ def _stopped(facts: "Facts") -> Outcome | None:
     if facts.simulation.is_done:
         return None
     timeline = facts.simulation.timeline
-    end = f" of {timeline.end_us / 1e6:.2f} s" if timeline.has_end else ""
+    end = f" of {timeline.end_us / 1e6:.2f} s" if timeline.is_end_known else ""
     return Outcome(STOPPED, f"the run was stopped at {facts.time_s:.2f} s{end}{_causes(facts)}")
 
 

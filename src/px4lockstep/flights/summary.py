@@ -186,7 +186,7 @@ def _warnings(simulation: Simulation, events: tuple[FlightEvent, ...]) -> tuple[
     counts, timeline = simulation.statistics, simulation.timeline
     found = list(simulation.warnings)
     if not simulation.is_done:
-        end = f" of {timeline.end_us / 1e6:.6f} s" if timeline.has_end else ""
+        end = f" of {timeline.end_us / 1e6:.6f} s" if timeline.is_end_known else ""
         found.append(f"{STOPPED_AT} {simulation.time_us / 1e6:.6f} s{end}")
     if not timeline.has_end and simulation.time_us >= timeline.end_us:
         found.append(

@@ -8,6 +8,14 @@ so that the autopilot can take off from the ground. This does not apply once the
 
 A crash is a ground contact with a speed above 3 m/s, in any direction, at the last boundary before it. A drop of half a
 metre is not a crash; intentional landings are slower than MPC_Z_VEL_MAX_DN, 1.5 m/s.
+
+A run that ends after the landing (`Timeline.ends_after_landing`) ends at the first boundary
+
+    3 s after      the vehicle is on the ground (h and v_z as above) and off: the autopilot has disarmed, or
+                   nothing requests arming and no condition of an event is left that could
+    60 s after     it is on the ground in any other state: it can't arm, can't take off or does not disarm
+
+without an interruption, and after the last event with a time.
 """
 
 from px4lockstep.jit import kernel, record
@@ -19,6 +27,10 @@ TAKEN_OFF_M = 1.0
 CRASH_M_S = 3.0
 CRASH_ENDS, CRASH_LIES = 1, 2
 """Values of `bus.scenario.crashed` after a crash: the run ends, or continues."""
+OFF_US = 3_000_000
+STUCK_US = 60_000_000
+IN_FLIGHT, ON_GROUND, OFF = range(3)
+"""Values of `landing.rest`."""
 MISSION_STATE = 3
 """The navigation state of PX4 in a mission; an autopilot with a higher one has abandoned the mission."""
 
@@ -33,7 +45,10 @@ LANDING = record(
         ("has_taken_off", "i8"),  # since the mission began
         ("is_airborne", "i8"),  # at the previous boundary
         ("speed2", "f8"),  # speed squared at the previous boundary [m²/s²]
-    ]
+        ("rest", "i8"),  # where a run that ends after the landing is: `IN_FLIGHT` until all events with a time fired
+        ("over_us", "i8"),  # the time from which such a run is over, unless `rest` changes; 0 in flight
+    ],
+    limits={"rest": OFF},
 )
 
 
@@ -60,6 +75,18 @@ def watch_requests(landing, t_us, out, is_armed):
         landing.is_begun = 1
         landing.begun_us = t_us
         landing.has_taken_off = 0
+
+
+@kernel
+def watch_rest(landing, t_us, is_waiting, n_watched, out, is_armed, height_m, down_m_s):
+    """Note when the vehicle came to rest, and from when the run is over; events with a time are `is_waiting`."""
+    rest = IN_FLIGHT
+    if not is_waiting and height_m <= GROUND_MARGIN_M and abs(down_m_s) < MAX_VERTICAL_M_S:
+        is_off = landing.is_disarmed != 0 or (out.arm == 0 and n_watched == 0)
+        rest = OFF if is_off and is_armed == 0 else ON_GROUND
+    if rest != landing.rest:
+        landing.rest = rest
+        landing.over_us = 0 if rest == IN_FLIGHT else t_us + (OFF_US if rest == OFF else STUCK_US)
 
 
 @kernel

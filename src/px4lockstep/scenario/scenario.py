@@ -139,7 +139,7 @@ class Scenario(Part, where="scenario", stage="scenario"):
                     found[f"{dotted(key)}.{name}"] = owner
         return found
 
-    def write(self, rec: Any, plant: Any) -> None:
+    def write(self, rec: Any, plant: Any, *, ends_after_landing: bool = False) -> None:
         """Write an array of one `SCENARIO` record, before the first boundary."""
         rec[...] = 0
         rec["count"] = len(self.keyed_events)
@@ -149,6 +149,7 @@ class Scenario(Part, where="scenario", stage="scenario"):
         traits = plant["traits"]
         rec["n_batteries"] = traits["n_batteries"]
         rec["on_crash"] = (CRASH_ENDS if self.ends_at_crash else CRASH_LIES) if traits["has_ground"] else 0
+        rec["ends_after_landing"] = ends_after_landing
         rec["rest_m"] = traits["rest_m"]
         rec["answer"] = NOT_ASKED
         for i, (_, event) in enumerate(self.keyed_events):

@@ -7,7 +7,7 @@ stage resumes. While no event is due, a boundary costs the comparison of two tim
 
 from px4lockstep.jit import kernel, record
 from px4lockstep.scenario.actions import CALL, EVENT, apply_action
-from px4lockstep.scenario.landing import LANDING, is_crash, is_landed
+from px4lockstep.scenario.landing import LANDING, is_crash, is_landed, watch_rest
 from px4lockstep.scenario.signals import read_signal
 
 MAX_EVENTS = 64
@@ -26,6 +26,7 @@ SCENARIO = record(
         ("i_pos i_vel i_att", "i8"),  # start indices in the state; -1 if the plant has no such part
         ("n_batteries", "i8"),
         ("on_crash", "i8"),  # `bus.scenario.crashed` after a crash: 0 without ground, `CRASH_ENDS` or `CRASH_LIES`
+        ("ends_after_landing", "i8"),
         ("rest_m", "f8"),  # height of the centre of mass at rest on the ground
         ("events", EVENT, MAX_EVENTS),
         # The following fields change during a run.
@@ -112,6 +113,12 @@ def run_events(scenario, t_us, ticks, is_tick, state, inputs, plant, bus):
 
 
 @kernel
+def is_over(scenario, t_us):
+    """Return whether a run that ends after the landing ends at this boundary."""
+    return scenario.ends_after_landing != 0 and 0 < scenario.landing.over_us <= t_us
+
+
+@kernel
 def step_scenario(scenario, t_us, ticks, is_tick, state, inputs, plant, bus):
     """Run or resume the scenario at a boundary: write its part of the bus.
 
@@ -129,6 +136,10 @@ def step_scenario(scenario, t_us, ticks, is_tick, state, inputs, plant, bus):
         if landed != bus.scenario.landed:
             bus.scenario.landed = landed
             scenario.has_changed = 1
+        if scenario.ends_after_landing != 0:
+            is_waiting = scenario.next_us != NEVER or scenario.next_step != NEVER
+            out, armed = bus.scenario, bus.autopilot.armed
+            watch_rest(scenario.landing, t_us, is_waiting, scenario.n_watched, out, armed, height_m, down_m_s)
         if is_crash(scenario.landing, state, height_m, scenario.i_vel) and scenario.on_crash != 0:
             bus.scenario.crashed = scenario.on_crash
             scenario.has_changed = 1

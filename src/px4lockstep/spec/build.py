@@ -112,7 +112,7 @@ def build(
             common: dict[str, Any] = {"integrator": spec.plant.integrator, "validate": spec.run.validate_}
             common |= {"builder": builder, "sinks": sinks, "commands": spec.run.commands}
             if replay is not None:
-                timeline = timeline if timeline.has_end else timeline.until(int(replay.time_us[-1]))
+                timeline = timeline if timeline.is_end_known else timeline.until(int(replay.time_us[-1]))
                 common |= {"autopilot": autopilot, "seed": spec.aircraft.seed}
                 simulation = Simulation(aircraft, timeline, replay=replay.on(timeline), **common)
                 landing = landing_of(spec.mission, spec.home.lat_deg, spec.home.lon_deg)
@@ -138,8 +138,11 @@ def build(
         report.add_error(error)
         raise report.error() from error
     except MemoryError as error:
-        text = f"timeline.t_end_s = {spec.timeline.t_end_s} needs more boundaries and log rows than fit into memory"
-        report.add(("timeline", "t_end_s"), f"{text}; end earlier or use longer periods", ("timeline",))
+        name = spec.timeline.end_name
+        text = (
+            f"timeline.{name} = {getattr(spec.timeline, name)} needs more boundaries and log rows than fit into memory"
+        )
+        report.add(("timeline", name), f"{text}; end earlier or use longer periods", ("timeline",))
         raise report.error() from error
     _check_columns(spec, simulation)
     too_short = short_of_time(spec) if replay is None else ()
@@ -211,11 +214,11 @@ def _warnings(spec: Spec, mission: Mission | None, aircraft: Aircraft) -> tuple[
             f"px4.mission_path: the plan's home {mission.planned_home[:2]} is more than {SAME_PLACE_M:g} m from [home] "
             f"{(spec.home.lat_deg, spec.home.lon_deg)}; [home] is used"
         )
-    end_s, end_us = spec.timeline.t_end_s, spec.timeline.end_us
+    end_name, end_us = spec.timeline.end_name, spec.timeline.end_us
     times = {dotted(time_key(key)): event.at_s for key, event in spec.scenario.keyed_events}
     times |= {f"environment.gusts[{i}].start_s": gust.start_s for i, gust in enumerate(spec.environment.gusts)}
     tick_s = spec.timeline.dt_autopilot_s
-    after = f"is after the end, timeline.t_end_s = {end_s}"
+    after = f"is after the end, timeline.{end_name} = {getattr(spec.timeline, end_name)}"
     for i, event in enumerate(spec.scenario.events):
         time_us = (event.at_step or 0) * us(tick_s)
         if time_us > end_us:

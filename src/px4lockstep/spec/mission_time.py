@@ -11,6 +11,7 @@ and so are acceptance radii. For the built-in mission `simple` the estimate is 6
 import math
 from collections.abc import Mapping
 
+from px4lockstep.autopilots.base import landing_of
 from px4lockstep.environment.projection import MapProjection
 from px4lockstep.errors import InputError
 from px4lockstep.px4.missions import Command, Mission, MissionItem
@@ -29,13 +30,17 @@ ENDS_MISSION = ("return", "land", "disarm")
 
 
 def short_of_time(spec: Spec) -> tuple[str, ...]:
-    """Return a warning if the run probably ends before its mission, unless an override asks for that end."""
+    """Return a warning if the run probably ends before its mission, or long after it.
+
+    There is none if an override asks for that end.
+    """
     mission, timing, scenario = spec.mission, spec.timeline, spec.scenario
     autopilot, actions = spec.autopilot.capabilities, [event.action for event in scenario.events]
     if mission is None or not timing.has_end or not (autopilot.flies and autopilot.has_mission):
         return ()
     starts = [event for _, event in scenario.keyed_events if event.action == "start_mission"]
-    is_override = spec.places.own(("timeline", "t_end_s")) in spec.places.overrides
+    name = timing.end_name
+    is_override = spec.places.own(("timeline", name)) in spec.places.overrides
     if not starts or is_override or any(action in ENDS_MISSION for action in actions):
         return ()
     known = known_parameters()
@@ -46,10 +51,14 @@ def short_of_time(spec: Spec) -> tuple[str, ...]:
         time_s = (starts[0].at_s or 0.0) + mission_time_s(mission, home, spec.home.alt_msl_m, params)
     except InputError:  # a mission or parameters that the autopilot refuses, or does not know
         return ()
-    if time_s * 1e6 <= timing.end_us:
-        return ()
-    text = f"timeline.t_end_s = {timing.t_end_s:g} is probably too short: the mission needs about {time_s:.0f} s"
-    return (f"{text}, estimated from its distances, speeds and holds",)
+    end_s = timing.end_us / 1e6
+    if time_s * 1e6 > timing.end_us:
+        text = f"timeline.{name} = {end_s:g} is probably too short: the mission needs about {time_s:.0f} s"
+        return (f"{text}, estimated from its distances, speeds and holds",)
+    if timing.ends_after_landing and landing_of(mission, spec.home.lat_deg, spec.home.lon_deg) is None:
+        text = f"the mission ends in the air, after about {time_s:.0f} s, but the run ends only after a landing or at"
+        return (f"{text} timeline.{name} = {end_s:g}; set timeline.t_end_s, or add a landing to the mission",)
+    return ()
 
 
 def mission_time_s(mission: Mission, home: MapProjection, home_alt_msl_m: float, params: Params) -> float:
