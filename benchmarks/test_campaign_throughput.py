@@ -28,7 +28,7 @@ def runs_per_s(campaign, workers):
 def test_two_cores(tmp_path):
     """The best of two measurements of each, in turn."""
     file = tmp_path / "campaign.toml"
-    file.write_text(FILE.format(duration_s=68))
+    file.write_text(FILE.format(base="iris", duration_s=68, settings='"plant.integrator" = "RK4"'))
     campaign = load_campaign(file)
     rates = [(runs_per_s(campaign, 1), runs_per_s(campaign, 2)) for _ in range(2)]
     one, two = (max(of_each) for of_each in zip(*rates, strict=True))

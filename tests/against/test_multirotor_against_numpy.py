@@ -43,6 +43,7 @@ AIRCRAFT = {
         rotors=tilted_rotors(5),
         propulsion=propulsion(rotor_drag=8e-5, rolling_moment=1e-6, ground_effect=True),
     ),
+    "rotor drag in one plane": iris(propulsion=propulsion(rotor_drag=8e-5, rolling_moment=1e-6)),
     "rotor drag of one rotor, on legs": octa(
         propulsion=propulsion(ground_effect=True, overrides=({"rotors": (3,), "rotor_drag": 2e-4},)),
         drag_kind="body_quadratic",

@@ -19,6 +19,7 @@ NAMES = [
     "replay_rk4",
     "replay_rk45",
     "campaign_mission",
+    "x500_mission",
 ]
 OF_TICKS = ["sitl_host_step"]
 NEEDS_COMPILER = pytest.mark.skipif(shutil.which("cc") is None, reason="no C compiler: the C reference cannot be built")

@@ -233,6 +233,12 @@ def test_time_constants_match_hand_calculations():
     assert constants["motors"] == pytest.approx(5.56e-3, rel=0.01)
     assert constants["contact"] == pytest.approx(-1.0 / np.roots([1.5, 600.0, 5000.0]).min(), rel=1e-12)
     assert iris(contact=Contact("no_contact")).time_constants_s()["contact"] == math.inf
+    # On legs it heaves and rocks on the feet, or on its back on the arms; here the arms' rocking is the fastest.
+    points = [(x, y, z) for x in (0.1, -0.1) for y in (0.2, -0.2) for z in (0.1, -0.05)]
+    points = [(x, y * (1.5 if z < 0.0 else 1.0), z) for x, y, z in points]
+    legs = iris(contact=Contact("legs", points_body_m=points, k_n_per_m=4000.0, c_n_per_mps=60.0))
+    rocking = np.roots([0.029125, 30.0 * 0.3**2, 2000.0 * 0.3**2])
+    assert legs.time_constants_s()["contact"] == pytest.approx(1.0 / np.abs(rocking).max(), rel=1e-12)
 
 
 def test_a_calibration_mass_fixes_the_motors():

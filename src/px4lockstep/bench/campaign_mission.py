@@ -1,4 +1,4 @@
-"""The campaign benchmark: runs of the Iris mission with wind, noise and metrics, from inputs to result row."""
+"""The campaign benchmarks: runs of a mission with wind, noise and metrics, from inputs to result row."""
 
 import tempfile
 import time
@@ -27,19 +27,22 @@ metric = [
 ]
 pass = [{{metric = "tracking_rms_m", at_most = 1.0}}]
 [campaign]
-base = "iris"
+base = "{base}"
 runs = 100000
 [set]
 "timeline.t_end_s" = {duration_s}.0
-"plant.integrator" = "RK4"
+{settings}
 """
 
 
-def runs(duration_s: int) -> Callable[[], float]:
-    """Return a function that flies some runs of a campaign in this process and returns the mean time per run."""
+def runs(base: str, duration_s: int, settings: str = "") -> Callable[[], float]:
+    """Return a function that flies some runs of a campaign in this process and returns the mean time per run.
+
+    `settings` are further lines of the table `[set]`.
+    """
     with tempfile.TemporaryDirectory() as folder:
         file = Path(folder) / "campaign.toml"
-        file.write_text(FILE.format(duration_s=duration_s), "utf-8")
+        file.write_text(FILE.format(base=base, duration_s=duration_s, settings=settings), "utf-8")
         campaign = load_campaign(file)
     flyer, indexes = flyer_of(campaign.sent), count()
 

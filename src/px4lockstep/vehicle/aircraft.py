@@ -20,7 +20,8 @@ from px4lockstep.math.quaternion import cross
 from px4lockstep.part import KEY, Found, Key, at, bad, fill, show
 from px4lockstep.plant.layout import ATT_START, GROUPS, MULTIROTOR_PLANT, OMEGA_START, RIGID_BODY_STATES, VEL_START
 from px4lockstep.vehicle.actuators import Actuation
-from px4lockstep.vehicle.airframe import Airframe, Rotor, one_for_each_rotor
+from px4lockstep.vehicle import rotor_drag
+from px4lockstep.vehicle.airframe import DOWN, Airframe, Rotor, one_for_each_rotor
 from px4lockstep.vehicle.battery import Battery
 from px4lockstep.vehicle.battery_sensor import write_battery_sensor
 from px4lockstep.vehicle.contact import Contact
@@ -251,7 +252,12 @@ class Aircraft:
         rho_nom, units = self.propulsion.rho_nom, self.propulsion_units
         for disk, rotor, unit in zip(m["disks"], self.rotors, units, strict=False):
             fill(disk, rotor, drag=unit.rotor_drag / rho_nom, rolling=unit.rolling_moment / rho_nom)
-        m["has_rotor_drag"] = any(unit.rotor_drag > 0.0 or unit.rolling_moment > 0.0 for unit in units)
+        coefficients = [(unit.rotor_drag, unit.rolling_moment) for unit in units]
+        planes = {(*rotor.axis_body, rotor.pos_body_m[2]) for rotor in self.rotors}
+        is_plane = len(planes) == 1 and min(planes)[:3] == DOWN and len(set(coefficients)) == 1 and units[0].rotor_drag
+        if any(drag > 0.0 or rolling > 0.0 for drag, rolling in coefficients):
+            m["rotor_drag"] = rotor_drag.IN_ONE_PLANE if is_plane else rotor_drag.ANY
+        m["rolling_per_drag"] = units[0].rolling_moment / units[0].rotor_drag if is_plane else 0.0
         m["has_ground_effect"] = self.propulsion.ground_effect and self.contact.kind != "no_contact"
 
 

@@ -44,9 +44,9 @@ def open_circuit_voltage(battery, soc):
         return battery.ocv_v[last]
     if soc <= battery.ocv_soc[0]:
         return battery.ocv_v[0]
-    i = 0
-    while soc > battery.ocv_soc[i + 1]:
-        i += 1
+    i = last - 1
+    while soc <= battery.ocv_soc[i]:  # from the full end, where flights begin
+        i -= 1
     return battery.ocv_v[i] + battery.ocv_slope_v[i] * (soc - battery.ocv_soc[i])
 
 

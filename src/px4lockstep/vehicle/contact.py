@@ -52,6 +52,7 @@ CONTACT = record(
         ("mu", "f8"),  # 0 with friction off
         ("mu_static v_eps_m_s", "f8"),
         ("friction_slope_n_s_m", "f8"),  # κ: limit of friction over sliding speed, per leg
+        ("reach_m", "f8"),  # a vehicle higher than this does not touch the ground
         ("points_body_m", "f8", (MAX_POINTS, 3)),
     ]
 )
@@ -153,6 +154,8 @@ def legs_wrench(contact, dcm, z_down_m, vel, omega, load, dstate):
 @kernel
 def contact_wrench(contact, dcm, z_down_m, vel, omega, load, dstate):
     """Return the ground force in world axes [N] and torque in body axes [N m]; set the regime bits."""
+    if z_down_m < -contact.reach_m:
+        return (0.0, 0.0, 0.0), (0.0, 0.0, 0.0)
     if contact.kind == LEGS:
         return legs_wrench(contact, dcm, z_down_m, vel, omega, load, dstate)
     if z_down_m > 0.0:
@@ -199,28 +202,37 @@ class Contact(Part, where="plant.contact"):
     def time_constant_s(self, mass_kg: float, smallest_inertia_kgm2: float) -> float:
         """Return the shortest time constant of the vehicle on the ground; infinity without contact.
 
-        On legs the vehicle can also rock, which is faster if the feet are far apart.
+        On legs the vehicle can also rock, which is faster if the feet are far apart. It stands on the points below its
+        centre of mass, or lies on those above.
         """
+        k, c = self.k_n_per_m, self.c_n_per_mps
         if self.kind == "no_contact":
             return math.inf
-        shortest_s = _oscillator_time_s(mass_kg, self.k_n_per_m, self.c_n_per_mps)
-        if self.kind == "legs":
-            points = self.points_body_m
-            lever = max(sum(point[axis] * point[axis] for point in points) for axis in range(2)) / len(points)
-            rocking = _oscillator_time_s(smallest_inertia_kgm2, self.k_n_per_m * lever, self.c_n_per_mps * lever)
-            shortest_s = min(shortest_s, rocking)
+        if self.kind == "flat_ground":
+            return _oscillator_time_s(mass_kg, k, c)
+        below = [point for point in self.points_body_m if point[2] >= 0.0]
+        shortest_s = math.inf
+        for points in (below, [point for point in self.points_body_m if point[2] < 0.0]):
+            share = len(points) / len(self.points_body_m)
+            lever = max((sum(point[axis] ** 2 for point in points) for axis in range(2)), default=0.0)
+            lever /= len(self.points_body_m)
+            for mass, of_all in ((mass_kg, share), (smallest_inertia_kgm2, lever)):
+                if of_all > 0.0:
+                    shortest_s = min(shortest_s, _oscillator_time_s(mass, of_all * k, of_all * c))
         return shortest_s
 
     def write(self, rec: Any, mass_kg: float) -> None:
         """Write a `CONTACT` record."""
         count = len(self.points_body_m)
         divisor = count if self.kind == "legs" else 1
+        reach_m = max((math.hypot(*point) for point in self.points_body_m), default=0.0)
         friction_slope = max(self.c_n_per_mps, 2.0 * math.sqrt(self.k_n_per_m * mass_kg))  # in total for all legs
         fill(
             rec,
             self,
             kind=KINDS[self.kind],
             n_points=count,
+            reach_m=1.001 * reach_m,  # the rotation matrix may be off by rounding
             stiffness_n_m=self.k_n_per_m / divisor,
             damping_n_s_m=self.c_n_per_mps / divisor,
             mu=self.mu if self.enable_friction else 0.0,

@@ -29,6 +29,7 @@ from px4lockstep.vehicle.power import POWER, avionics_current, bus_voltage, roto
 from px4lockstep.vehicle.propulsion import PROPULSION, esc_duty, motor_current, propeller_load, spin_acceleration
 from px4lockstep.vehicle.rigid_body import BODY, angular_acceleration
 from px4lockstep.vehicle.rotor_drag import DISK, rotor_drag_wrench
+from px4lockstep.vehicle.rotor_drag import NONE as NO_ROTOR_DRAG
 
 ROTOR = record(
     [
@@ -55,7 +56,8 @@ MULTIROTOR = record(
         ("power", POWER),
         ("contact", CONTACT),
         ("actuation", ACTUATION),
-        ("has_rotor_drag has_ground_effect", "i8"),
+        ("rotor_drag has_ground_effect", "i8"),  # `rotor_drag.IN_ONE_PLANE` …
+        ("rolling_per_drag", "f8"),  # c_r / c_d [m], in one plane
         ("disks", DISK, MAX_MOTORS),
     ]
 )
@@ -219,7 +221,7 @@ def rhs(state, inputs, m, dstate):
             gz += spin * reaction[2]
         write_battery_rates(m, b, state, bus_a, dstate)
 
-    if m.has_rotor_drag != 0:
+    if m.rotor_drag != NO_ROTOR_DRAG:
         force, moment = rotor_drag_wrench(m, state, density, v_air_rel_vehicle, omega_body)
         fx += force[0]
         fy += force[1]

@@ -21,10 +21,44 @@ DISK = record(
 )
 """A rotor's disk in the air."""
 
+NONE, IN_ONE_PLANE, ANY = range(3)
+"""Kinds of rotor drag: `IN_ONE_PLANE` if all axes are +z, all hubs have the same z, and c_r / c_d is the same."""
+
 
 @kernel
 def rotor_drag_wrench(m, state, density_kg_m3, v_air_rel_vehicle, omega_body):
     """Return force [N] and torque [N m] of all rotors in body axes; `m` is the `MULTIROTOR` record."""
+    if m.rotor_drag == IN_ONE_PLANE:
+        return wrench_in_one_plane(m, state, density_kg_m3, v_air_rel_vehicle, omega_body)
+    return wrench_of_any(m, state, density_kg_m3, v_air_rel_vehicle, omega_body)
+
+
+@kernel
+def wrench_in_one_plane(m, state, density_kg_m3, v_air_rel_vehicle, omega_body):
+    """Return the wrench of rotors in one plane: sums over the rotors, so that the vectors are needed only once."""
+    p, q, r = omega_body
+    i_rotor, n_rotors = rotor_slots(m)
+    total, moment_x, moment_y, second = 0.0, 0.0, 0.0, 0.0
+    for i in range(n_rotors):
+        disk = m.disks[i]
+        x, y = disk.pos_body_m[0], disk.pos_body_m[1]
+        weight = disk.drag * abs(state.x[i_rotor + i])
+        total += weight
+        moment_x += weight * x
+        moment_y += weight * y
+        second += weight * (x * x + y * y)
+    z = m.disks[0].pos_body_m[2]
+    ux, uy = density_kg_m3 * (v_air_rel_vehicle[0] - q * z), density_kg_m3 * (v_air_rel_vehicle[1] + p * z)
+    spin = density_kg_m3 * r
+    fx, fy = total * ux + spin * moment_y, total * uy - spin * moment_x
+    rolling = m.rolling_per_drag
+    torque_z = moment_x * uy - moment_y * ux - spin * second
+    return (fx, fy, 0.0), (rolling * fx - z * fy, rolling * fy + z * fx, torque_z)
+
+
+@kernel
+def wrench_of_any(m, state, density_kg_m3, v_air_rel_vehicle, omega_body):
+    """Return the wrench of rotors with any axes and places."""
     air_x, air_y, air_z = v_air_rel_vehicle
     p, q, r = omega_body
     i_rotor, n_rotors = rotor_slots(m)
