@@ -19,8 +19,8 @@ from px4lockstep.jit import interpreted
 from px4lockstep.math.quaternion import cross
 from px4lockstep.part import KEY, Found, Key, at, bad, fill, show
 from px4lockstep.plant.layout import ATT_START, GROUPS, MULTIROTOR_PLANT, OMEGA_START, RIGID_BODY_STATES, VEL_START
-from px4lockstep.vehicle.actuators import Actuation
 from px4lockstep.vehicle import rotor_drag
+from px4lockstep.vehicle.actuators import Actuation
 from px4lockstep.vehicle.airframe import DOWN, Airframe, Rotor, one_for_each_rotor
 from px4lockstep.vehicle.battery import Battery
 from px4lockstep.vehicle.battery_sensor import write_battery_sensor
