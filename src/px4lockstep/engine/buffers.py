@@ -25,6 +25,8 @@ MAX_BYTES = 8 * 2**30
 """Memory limit of a run."""
 WHOLE_BYTES = 2**28
 """Runs up to this size allocate their arrays at once."""
+FIRST_CHUNKS = 4
+"""Chunks for which a run whose end is not known reserves memory first; pages that it does not reach cost nothing."""
 FIRST_CHANGES = 1_024
 """Initial rows for the scenario's changes; the buffer doubles whenever it is full."""
 
@@ -114,7 +116,7 @@ class Buffers:
             span_us = self._timeline.chunk_us(CHUNK_BOUNDARIES)
         time_us: Array = self.time_us[:0]
         while not len(time_us):
-            time_us, due = self._timeline.window(self._next_us, self._next_us + span_us)
+            time_us, due = self._timeline.chunk(self._next_us, self._next_us + span_us)
             self._next_us += span_us
         self._add(time_us, due, used, is_last=self._next_us > self._timeline.end_us)
 
@@ -141,7 +143,8 @@ class Buffers:
             if stream.per in self._rows and not is_replayed and name not in ("time_us", "due"):
                 needed = self._rows[stream.per] + (stream.per == "log")
                 is_first = not len(self.arrays[name])
-                self._make_room(name, needed, used.get(name, 0))
+                chunks = 1 if self.is_complete or not is_first else FIRST_CHUNKS
+                self._make_room(name, chunks * needed, used.get(name, 0))
                 if name == "fingerprints" and is_first:
                     self.arrays[name][:1] = 0  # no interval precedes the first boundary
 

@@ -35,6 +35,8 @@ MAX_BOUNDARIES = 100_000_000
 """More than a day at one millisecond. More boundaries are due to a mistyped period, and would fill the disk."""
 CHUNK_BOUNDARIES = 65_536
 """Approximate number of boundaries generated at a time: a minute at one millisecond."""
+CACHED_CHUNKS = 8
+"""Chunks that a timeline keeps, for the next run on it."""
 
 
 @dataclass(frozen=True)
@@ -158,6 +160,17 @@ class Timeline:
             rows = slice(*np.searchsorted(self.time_us, np.array([from_us, to_us], np.uint64)))
             return self.time_us[rows], self.due[rows]
         return self._generate(from_us, min(to_us, self.end_us + 1))
+
+    @cached_property
+    def _chunks(self) -> dict[tuple[int, int], tuple[npt.NDArray[np.uint64], npt.NDArray[np.uint16]]]:
+        return {}
+
+    def chunk(self, from_us: int, to_us: int) -> tuple[npt.NDArray[np.uint64], npt.NDArray[np.uint16]]:
+        """Return the same as `window`, and keep the first few: the runs of a campaign have the same timeline."""
+        found = self._chunks.get((from_us, to_us)) or self.window(from_us, to_us)
+        if len(self._chunks) < CACHED_CHUNKS:
+            self._chunks[from_us, to_us] = found
+        return found
 
     def _generate(self, from_us: int, to_us: int) -> tuple[npt.NDArray[np.uint64], npt.NDArray[np.uint16]]:
         axes = self.axes
