@@ -21,7 +21,7 @@ def evaluate(plants, states, inputs, scratch, derivatives, outputs, projected, m
     """Evaluate everything that a plant can be asked at each state; states are spread evenly over the plants."""
     for k in range(len(states)):
         plant = plants[k * len(plants) // len(states)]
-        autopilot_tick(np.int64(0), states[k], inputs[k], plant)
+        autopilot_tick(np.int64(0), states[k], inputs[k], plant, scratch[0])
         rhs(0.0, states[k], inputs[k], plant, derivatives[k])
         write_outputs(0.0, states[k], inputs[k], plant, scratch[0], outputs[k])
         projected[k] = states[k]
@@ -33,7 +33,7 @@ def evaluate(plants, states, inputs, scratch, derivatives, outputs, projected, m
 def advance_each(plants, solvers, works, inputs, states, steps, step_us):
     """Integrate each state separately over some steps, with its inputs held."""
     for k in range(len(states)):
-        autopilot_tick(np.int64(0), states[k], inputs[k], plants[0])
+        autopilot_tick(np.int64(0), states[k], inputs[k], plants[0], works[0].trial)
         for step in range(steps):
             integrate(step * step_us, (step + 1) * step_us, states[k], inputs[k], plants[0], solvers[0], works[0])
 

@@ -78,7 +78,9 @@ def leave(cursor, k, stage):
 def hold_faults(sim, t_us):
     """Hold the scenario's faults for the plant from this boundary on, and check them."""
     sim.scenario.has_changed = 0
+    cut_off = sim.inputs.faults.motor_cut_off_mask  # the plant's own
     sim.inputs.faults = sim.bus.scenario.faults
+    sim.inputs.faults.motor_cut_off_mask = cut_off
     return check_faults(sim.validator, t_us, sim.inputs.faults, sim.plant) if sim.validator.level >= CHEAP else SOUND
 
 
@@ -253,8 +255,9 @@ def advance(arrays, k_stop):
             cursor.autopilot_ticks += 1
 
         if due & AUTOPILOT_DUE and modes.plant != OFF:
-            may_have_moved = autopilot_tick(t_us, sim.state, inputs, sim.plant) and validator.level >= CHEAP
-            if may_have_moved and check_state(validator, t_us, sim.state, sim.plant) != SOUND:
+            may_have_moved = autopilot_tick(t_us, sim.state, inputs, sim.plant, sim.work.trial)
+            is_checked = may_have_moved and validator.level >= CHEAP
+            if is_checked and check_state(validator, t_us, sim.state, sim.plant) != SOUND:
                 return FAILED
 
         if due & LOG_DUE:

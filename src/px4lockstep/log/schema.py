@@ -68,7 +68,14 @@ COLUMNS: tuple[Column, ...] = (
     ),
     Column("actuator_rate", "1/s", "actuator_rates", "rates of second-order actuators", "state.actdot", "aircraft"),
     Column("rotor_speed_rad_s", "rad/s", "rotors", "rotor speeds", "state.rotor", "aircraft"),
-    Column("soc", "1", "batteries", "true state of charge, 0 to 1", "state.soc", "aircraft"),
+    Column(
+        "soc",
+        "1",
+        "batteries",
+        "true state of charge, -0.001 to 1",
+        "state.soc",
+        "aircraft",
+    ),
     Column("polarization_v", "V", "batteries", "polarization voltage v1", "state.v1", "aircraft"),
     Column("state", "1", "states", "complete state, each in its own unit", "state", "reference"),
     # Sensor outputs at the last tick of the autopilot.

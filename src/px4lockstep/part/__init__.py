@@ -128,6 +128,11 @@ class Part(BaseModel, metaclass=_PartType):
         return part.model_construct(**{name: getattr(self, name) for name in part.model_fields})
 
 
+def given_keys(part: Part, form: Iterable[str]) -> list[str]:
+    """Return the keys of a form that are given."""
+    return [name for name in form if name in part.model_fields_set and getattr(part, name) is not None]
+
+
 def fill(rec: Any, part: Any, **values: Any) -> None:
     """Write values into the fields of a record; the other fields get the part's value of the same name, if any.
 

@@ -65,6 +65,7 @@ KINDS = (
     Fault("thrust_loss", FRACTIONS, "fraction of thrust that each weak motor lost"),
     Fault("battery_disconnected", FLAG, "1: all batteries disconnected", "battery disconnected", "battery connected"),
     Fault("sensor_fault_mask", SENSOR_MASK, "SENSOR_FAULT_* bits", "fault: {}", "fault over: {}"),
+    Fault("motor_cut_off_mask", MOTOR_MASK, "motors cut off by their ESC, bit mask", "motor {} cut off", "motor {} on"),
 )
 """All kinds, in the order of the log. Append new ones."""
 
@@ -86,13 +87,16 @@ FAULTS = record(
     [_field(name) for name in (*FIRST, *LATER)],
     limits={fault.name: HIGHEST[fault.form] for fault in KINDS if fault.form in HIGHEST},
 )
-"""The active faults. A disabled motor is off even if it is stuck."""
+"""The active faults. A disabled motor is off even if it is stuck.
+
+They are the scenario's, except `motor_cut_off_mask`, which the plant keeps at autopilot ticks.
+"""
 
 # -- kernels that name the fields ------------------------------------------------------------------------------------
 
 NO_FAULT_IS_WRONG = np.int64(-1)
 MOTOR_DISABLED_MASK, MOTOR_STUCK_MASK, MOTOR_WEAK_MASK, *_others = np.arange(len(KINDS))  # in the order of `KINDS`
-STUCK_DUTY, THRUST_LOSS, BATTERY_DISCONNECTED, SENSOR_FAULT_MASK = _others
+STUCK_DUTY, THRUST_LOSS, BATTERY_DISCONNECTED, SENSOR_FAULT_MASK, MOTOR_CUT_OFF_MASK = _others
 
 
 @kernel
@@ -117,6 +121,8 @@ def wrong_fault(faults: Any, n_motors: Any) -> Any:
         return BATTERY_DISCONNECTED
     if faults.sensor_fault_mask & ~ALL_SENSORS != 0:
         return SENSOR_FAULT_MASK
+    if faults.motor_cut_off_mask >> n_motors != 0:
+        return MOTOR_CUT_OFF_MASK
     if first_outside(faults.stuck_duty) >= 0:
         return STUCK_DUTY
     if first_outside(faults.thrust_loss) >= 0:
@@ -142,6 +148,7 @@ def fault_changed(now: Any, before: Any) -> Any:
         or now.motor_weak_mask != before.motor_weak_mask
         or now.battery_disconnected != before.battery_disconnected
         or now.sensor_fault_mask != before.sensor_fault_mask
+        or now.motor_cut_off_mask != before.motor_cut_off_mask
         or fraction_changed(now.stuck_duty, before.stuck_duty)
         or fraction_changed(now.thrust_loss, before.thrust_loss)
     )

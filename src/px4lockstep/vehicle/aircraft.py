@@ -231,13 +231,16 @@ class Aircraft:
     def _write_propulsion(self, m: Any) -> None:
         rotors = m["rotors"]
         first = rotors[0]["propulsion"]
-        for rotor, unit, kt in zip(rotors, self.propulsion_units, self.thrust_constants, strict=False):
+        for i, (unit, kt) in enumerate(zip(self.propulsion_units, self.thrust_constants, strict=True)):
+            rotor = rotors[i]
             own = rotor["propulsion"]
             unit.write(own, kt)
             drive, first_drive = (p["inverse_eta"] * p["inverse_r"] for p in (own, first))
+            m["cutoff_v"][i] = unit.esc.cutoff_v
             rotor["drive_ratio"] = drive / first_drive
             rotor["back_emf_ratio"] = own["ke"] * drive / (first["ke"] * first_drive)
             rotor["inertia_ratio"] = own["rotor_inertia"] / first["rotor_inertia"]
+        m["has_cutoff"] = bool(m["cutoff_v"].any())
         m["rotors_differ"] = any(rotor["propulsion"] != first for rotor in rotors[: len(self.rotors)])
 
     def _write_rotors(self, m: Any) -> None:
@@ -331,5 +334,7 @@ def check_wiring(actuation: Actuation, power: Power) -> Found:
             yield bad(key, bus.battery_ids, "is empty; every bus needs at least one battery")
         if len({battery.model for battery in members}) > 1:
             yield bad(key, bus.battery_ids, "mixes ideal and thevenin batteries; use one model per bus")
-        elif members and members[0].model == "ideal" and len({battery.ocv_v[-1] for battery in members}) > 1:
+        elif len({battery.cells is None for battery in members}) > 1:
+            yield bad(key, bus.battery_ids, "mixes batteries with and without cells; use one form per bus")
+        elif members and members[0].model == "ideal" and len({battery.full_voltage_v for battery in members}) > 1:
             yield bad(key, bus.battery_ids, "has ideal batteries of different voltages; they must be equal")

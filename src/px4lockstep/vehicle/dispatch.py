@@ -86,10 +86,13 @@ def project(state, plant):
 
 
 @kernel
-def autopilot_tick(t_us, state, inputs, plant):
-    """Apply instantaneous changes at an autopilot tick; return whether the state may have changed."""
+def autopilot_tick(t_us, state, inputs, plant, scratch):
+    """Apply instantaneous changes at an autopilot tick; return whether the state may have changed.
+
+    `scratch` is a state buffer.
+    """
     if plant.kind == MULTIROTOR_PLANT:
-        multirotor.snap_actuators(inputs, plant.multirotor)
+        multirotor.autopilot_tick(state, inputs, plant.multirotor, scratch)
     elif plant.kind == USER_PLANT:
         if plant.user.autopilot_tick_address != 0:
             call_void(plant.user.autopilot_tick_address, t_us, state, inputs, plant.user)

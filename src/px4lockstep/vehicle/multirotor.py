@@ -25,7 +25,7 @@ from px4lockstep.vehicle.contact import CONTACT, contact_wrench
 from px4lockstep.vehicle.contact import NONE as NO_CONTACT
 from px4lockstep.vehicle.drag import BODY_QUADRATIC, DRAG, quadratic_drag_body
 from px4lockstep.vehicle.ground_effect import thrust_gain
-from px4lockstep.vehicle.power import POWER, avionics_current, bus_voltage, rotor_slots
+from px4lockstep.vehicle.power import POWER, bus_voltage, drawn_by_avionics, rotor_slots
 from px4lockstep.vehicle.propulsion import PROPULSION, esc_duty, motor_current, propeller_load, spin_acceleration
 from px4lockstep.vehicle.rigid_body import BODY, angular_acceleration
 from px4lockstep.vehicle.rotor_drag import DISK, rotor_drag_wrench
@@ -59,6 +59,8 @@ MULTIROTOR = record(
         ("rotor_drag has_ground_effect", "i8"),  # `rotor_drag.IN_ONE_PLANE` …
         ("rolling_per_drag", "f8"),  # c_r / c_d [m], in one plane
         ("disks", DISK, MAX_MOTORS),
+        ("has_cutoff", "i8"),  # 0: no ESC has a cut-off voltage
+        ("cutoff_v", "f8", MAX_MOTORS),  # of each ESC; 0: none
     ]
 )
 
@@ -102,15 +104,6 @@ def axial_velocity(rotor, v_air_rel_vehicle):
     return -(v_air_rel_vehicle[0] * axis[0] + v_air_rel_vehicle[1] * axis[1] + v_air_rel_vehicle[2] * axis[2])
 
 
-@kernel
-def snap_actuators(inputs, m):
-    """Set the duties of direct motors from their commands, held until the next autopilot tick."""
-    if m.actuation.motor.kind == DIRECT:
-        for i in range(m.n_rotors):
-            command = inputs.command.motors[m.actuation.motor_channel[i]]
-            inputs.rotor_duty[i] = esc_duty(m.rotors[i].propulsion, command)
-
-
 @inlined_kernel
 def applied_duty(state, inputs, m, i):
     """Return the duty that the ESC of rotor i applies.
@@ -123,6 +116,8 @@ def applied_duty(state, inputs, m, i):
         return 0.0 if (disabled >> i) & 1 else faults.stuck_duty[i]
     if m.actuation.motor.kind == DIRECT:
         return inputs.rotor_duty[i]
+    if (faults.motor_cut_off_mask >> i) & 1:
+        return 0.0
     return esc_duty(m.rotors[i].propulsion, state.x[m.i_act + i])
 
 
@@ -138,6 +133,35 @@ def write_duties(state, inputs, m, duties):
 def connected_voltage(m, b, state, inputs, duties):
     """Return the voltage of a bus [V]; 0 if the batteries are disconnected."""
     return bus_voltage(m, b, state, duties) if inputs.faults.battery_disconnected == 0 else 0.0
+
+
+@kernel
+def cut_off(state, inputs, m, scratch):
+    """Stop the motors whose bus is below the cut-off voltage of their ESC; release those whose command is 0."""
+    faults = inputs.faults
+    write_duties(state, inputs, m, scratch)
+    for b in range(m.power.n_buses):
+        voltage = connected_voltage(m, b, state, inputs, scratch)
+        for i in range(m.n_rotors):
+            rotor = m.rotors[i]
+            if rotor.bus == b and m.cutoff_v[i] > 0.0:
+                command = inputs.command.motors[m.actuation.motor_channel[i]]
+                if esc_duty(rotor.propulsion, command) <= 0.0:
+                    faults.motor_cut_off_mask &= ~(1 << i)
+                elif voltage < m.cutoff_v[i]:
+                    faults.motor_cut_off_mask |= 1 << i
+
+
+@kernel
+def autopilot_tick(state, inputs, m, scratch):
+    """Decide which ESCs cut off, and set the duties of direct motors, held until the next autopilot tick."""
+    if m.has_cutoff != 0:
+        cut_off(state, inputs, m, scratch)
+    if m.actuation.motor.kind == DIRECT:
+        for i in range(m.n_rotors):
+            command = inputs.command.motors[m.actuation.motor_channel[i]]
+            duty = esc_duty(m.rotors[i].propulsion, command)
+            inputs.rotor_duty[i] = 0.0 if (inputs.faults.motor_cut_off_mask >> i) & 1 else duty
 
 
 @kernel
@@ -182,7 +206,7 @@ def rhs(state, inputs, m, dstate):
     p = m.rotors[0].propulsion
     for b in range(m.power.n_buses):
         voltage = connected_voltage(m, b, state, inputs, dstate)
-        bus_a = avionics_current(m.power.buses[b], voltage)
+        bus_a = drawn_by_avionics(m, b, state, voltage)
         for i in range(n_rotors):
             rotor = m.rotors[i]
             if rotor.bus != b:
@@ -277,7 +301,7 @@ def write_outputs(state, inputs, m, scratch, outputs):
     write_duties(state, inputs, m, scratch)
     for b in range(m.power.n_buses):
         voltage = connected_voltage(m, b, state, inputs, scratch)
-        bus_a = avionics_current(m.power.buses[b], voltage)
+        bus_a = drawn_by_avionics(m, b, state, voltage)
         for i in range(m.n_rotors):
             rotor = m.rotors[i]
             if rotor.bus != b:
@@ -301,7 +325,7 @@ def write_outputs(state, inputs, m, scratch, outputs):
                 status = outputs.battery[j]
                 status.voltage_v = voltage
                 status.current_a = battery.share * bus_a
-                status.remaining = x[m.i_soc + j]
+                status.remaining = max(0.0, x[m.i_soc + j])
                 status.warning = warning_of(battery, x[m.i_soc + j])
 
 
@@ -314,8 +338,10 @@ def project(state, m):
         if x[i] < 0.0:
             x[i] = 0.0
             moved += 1
-    for i in range(m.i_soc, m.i_soc + m.power.n_batteries):
-        if not 0.0 <= x[i] <= 1.0:
-            x[i] = min(max(x[i], 0.0), 1.0)
+    for j in range(m.power.n_batteries):
+        i = m.i_soc + j
+        empty_soc = m.power.batteries[j].empty_soc
+        if not empty_soc <= x[i] <= 1.0:
+            x[i] = min(max(x[i], empty_soc), 1.0)
             moved += 1
     return moved + project_actuators(m.actuation, m, state)

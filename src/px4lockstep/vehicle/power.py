@@ -15,6 +15,9 @@ The kernels use the `MULTIROTOR` record `m`, because they need rotors, motors an
 
 After the solve, the avionics draw P / V, and the batteries of the bus share the current by 1 / R0 or equally. They do
 not charge each other. With the batteries disconnected, the bus has 0 V and 0 A.
+
+On a bus with batteries of `cells`, the avionics draw the current of the solve instead, so that V0 I = V I + R0 I² holds
+exactly. Below the voltage V_b at which their regulators drop out they are a resistance: P V0 / V_b² instead of P / V0.
 """
 
 from collections import Counter
@@ -30,7 +33,12 @@ from px4lockstep.vehicle.regime import MOTOR_BITS
 RESIDUAL_LIMIT_V = 1e-6
 BISECTIONS = 60
 
-BUS = record([("avionics_w", "f8"), ("r0_ohm", "f8"), ("inverse_conductance", "f8"), ("min_voltage_v", "f8")])
+BUS = record(
+    [
+        ("avionics_w r0_ohm inverse_conductance min_voltage_v", "f8"),
+        ("brownout_v", "f8"),  # 0: batteries without cells
+    ]
+)
 
 POWER = record(
     [("n_batteries", "i8"), ("n_buses", "i8"), ("batteries", BATTERY, MAX_BATTERIES), ("buses", BUS, MAX_BUSES)]
@@ -49,7 +57,11 @@ def rotor_slots(m):
 @kernel
 def avionics_current(bus, voltage_v):
     """Return the avionics current of a bus at a voltage [A]; 0 at 0 V."""
-    return bus.avionics_w / voltage_v if bus.avionics_w > 0.0 and voltage_v > 0.0 else 0.0
+    if not (bus.avionics_w > 0.0 and voltage_v > 0.0):
+        return 0.0
+    if voltage_v < bus.brownout_v:
+        return bus.avionics_w * voltage_v / (bus.brownout_v * bus.brownout_v)
+    return bus.avionics_w / voltage_v
 
 
 @inlined_kernel
@@ -65,6 +77,15 @@ def open_voltage(m, b, state):
         if battery.bus == b:
             weighted += battery.conductance * source_voltage(battery, x[m.i_soc + j], x[m.i_v1 + j])
     return max(weighted * power.buses[b].inverse_conductance, power.buses[b].min_voltage_v)
+
+
+@kernel
+def drawn_by_avionics(m, b, state, voltage_v):
+    """Return the current that the avionics draw from a bus whose voltage is known [A]."""
+    bus = m.power.buses[b]
+    if bus.brownout_v > 0.0 and bus.avionics_w > 0.0 and voltage_v > 0.0:
+        return avionics_current(bus, open_voltage(m, b, state))
+    return avionics_current(bus, voltage_v)
 
 
 @kernel
@@ -245,8 +266,9 @@ class Power(Part, where="power"):
                 conductance += 1.0 / battery.r0
             is_ideal = members[0].model == "ideal"
             r0_ohm = 0.0 if is_ideal else 1.0 / conductance
-            min_voltage_v = 0.0 if is_ideal else max(battery.min_voltage_v for battery in members)
-            rec["buses"][b] = bus.avionics_load_w, r0_ohm, 1.0 / conductance, min_voltage_v
+            min_voltage_v = 0.0 if is_ideal else max(battery.floor_v for battery in members)
+            brownout_v = min(battery.brownout_v for battery in members)
+            rec["buses"][b] = bus.avionics_load_w, r0_ohm, 1.0 / conductance, min_voltage_v, brownout_v
             for battery in members:
                 by_conductance = self.share_mode == "inv_r0" and not is_ideal
                 share = 1.0 / battery.r0 / conductance if by_conductance else 1.0 / len(members)

@@ -34,7 +34,7 @@ from pydantic import BeforeValidator, SerializerFunctionWrapHandler, model_seria
 
 from px4lockstep.errors import InputError
 from px4lockstep.jit import kernel, record
-from px4lockstep.part import KEY, Found, Part, entry, fill, misfit, show, wrong
+from px4lockstep.part import KEY, Found, Part, entry, fill, given_keys, misfit, show, wrong
 from px4lockstep.plant.layout import MAX_MOTORS
 
 PROPELLERS = (("kT", "kQ"), ("CT", "CP"))
@@ -116,6 +116,9 @@ class Esc(Part, where="airframe.propulsion.esc"):
 
     eta: float = entry(0.98, "Efficiency of the ESC.", gt=0.0, le=1.0)
     deadzone: float = entry(0.02, "Duty below which the ESC applies 0.", ge=0.0, le=1.0)
+    cutoff_v: float = entry(
+        0.0, "Bus voltage below which the ESC stops its motor until its command is 0 again; 0 disables it.", "V", ge=0.0
+    )
 
 
 class Motor(Part, where="airframe.propulsion.motor"):
@@ -139,6 +142,7 @@ class EscOverride(Part, where="airframe.propulsion.overrides.esc"):
 
     eta: float | None = entry(None, "Efficiency of the ESC.", gt=0.0, le=1.0)
     deadzone: float | None = entry(None, "Duty below which the ESC applies 0.", ge=0.0, le=1.0)
+    cutoff_v: float | None = entry(None, "Bus voltage below which the ESC stops its motor.", "V", ge=0.0)
 
 
 class MotorOverride(Part, where="airframe.propulsion.overrides.motor"):
@@ -393,19 +397,14 @@ class Propulsion(Part, where="airframe.propulsion"):
         fill(rec, self, inflow_kt=self.inflow_kT, inflow_kq=self.inflow_kQ, radius_m=self.rotor_radius_m)
 
 
-def _given(part: Part, form: tuple[str, ...]) -> list[str]:
-    """Return the keys of a form that are given."""
-    return [name for name in form if name in part.model_fields_set and getattr(part, name) is not None]
-
-
 def _form_of(part: Part) -> tuple[str, ...] | None:
     """Return the first form of which a key is given, or None."""
-    return next((form for form in part.forms if _given(part, form)), None)
+    return next((form for form in part.forms if given_keys(part, form)), None)
 
 
 def _check_forms(part: "Override | Propulsion") -> Found:
     """Yield an error for a propeller in two forms, and for one without all of its keys."""
-    given = [_given(part, form) for form in part.forms]
+    given = [given_keys(part, form) for form in part.forms]
     found = [names for names in given if names]
     if len(found) > 1:
         text = f"is given together with {found[0][0]}; give the propeller in one form: kT and kQ, CT and CP, or km_m"

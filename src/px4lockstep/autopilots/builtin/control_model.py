@@ -35,7 +35,7 @@ class ControlModel:
             tuple(unit.torque_per_thrust_m for unit in aircraft.propulsion_units),
             aircraft.thrust_shares,
             len(aircraft.batteries),
-            aircraft.batteries[0].ocv_v[-1],
+            aircraft.batteries[0].full_voltage_v,
             aircraft.home_alt_msl_m,
         )
 

@@ -418,7 +418,7 @@ def _topics_with_fields(published: tuple[Published, ...], aircraft: Aircraft) ->
     topics: list[tuple[Published, Fields]] = []
     for i in sorted(by_battery):
         battery = aircraft.batteries[i]
-        cells = max(1, round(battery.ocv_v[-1] / CELL_V))
+        cells = battery.cells or max(1, round(battery.full_voltage_v / CELL_V))
         topics.append((by_battery[i], battery_fields(i, 1000.0 * battery.capacity_ah, cells)))
     return topics + [(each, INPUT_FIELDS[each.topic]) for each in published if each.topic != "battery_status"]
 

@@ -39,9 +39,9 @@ def check_sensors(sensors: SensorConfig, params: Mapping[str, float | int]) -> N
 def check_batteries(aircraft: Aircraft) -> str | None:
     """Check that MAVLink can carry the batteries' voltages; return a warning about their currents, if there is one."""
     for i, battery in enumerate(aircraft.batteries):
-        if max(battery.ocv_v) > MAX_V:
+        if battery.full_voltage_v > MAX_V:
             raise InputError(
-                f"power.batteries[{i}].ocv_v has {max(battery.ocv_v):g} V, but MAVLink can send stock PX4 at most "
+                f"power.batteries[{i}] has {battery.full_voltage_v:g} V, but MAVLink can send stock PX4 at most "
                 f"{MAX_V:g} V; set px4.sitl.battery = false to let PX4 simulate its own battery"
             )
     current_a = full_throttle_a(aircraft) / max(1, len(aircraft.batteries))
