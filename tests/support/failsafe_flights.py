@@ -46,7 +46,7 @@ FLIGHTS = {
     "mission": ("iris", 12.0, QUICK, {}),
     "fence": ("iris", 6.0, QUICK | {"GF_ACTION": 2, "GF_MAX_HOR_DIST": 1.0}, {}),
     "lost position": ("iris", 5.0, QUICK, {"scenario.events": [{"at_s": 2.5, "action": "estimate_dropout"}]}),
-    "lost motor": ("octa", 4.0, QUICK, {"scenario.events": [{"at_s": 2.0, "action": "disable_motor", "motor": 2}]}),
+    "lost motor": ("hex", 3.0, QUICK, {"scenario.events": [{"at_s": 2.0, "action": "disable_motor", "motor": 2}]}),
     "own land detector": (
         "iris",
         8.0,

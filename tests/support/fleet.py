@@ -130,6 +130,11 @@ def octa(**changes):
     return aircraft_of(loaded("octa"), **changes)
 
 
+def hexa(**changes):
+    """Return the hexarotor, `hex`."""
+    return aircraft_of(loaded("hex"), **changes)
+
+
 def twin(**changes):
     """Return the twin, 4 kg, with two rotors that push forward, standing on its tail."""
     return aircraft_of(loaded("twin"), **changes)

@@ -124,7 +124,6 @@ INDICES = (
     "tick",
     "ticks",
     ".asked",
-    "failed",
     "warning",
     "last_group",
     "code",
@@ -148,7 +147,7 @@ def test_every_index_and_count_has_limits():
     [
         ("builtin.navigator.current", 256, "0 to 255"),
         ("builtin.navigator.current", -1, "0 to 255"),
-        ("builtin.motor_failure.failed", 12, "-1 to 11"),
+        ("builtin.motor_failure.failed_mask", 4_096, "0 to 4095"),
         ("wind.tick", -7, f"0 to {2**53}"),
         ("solver.last_group", 9, "0 to 8"),
         ("scenario.asked", 64, "0 to 63"),

@@ -14,6 +14,15 @@ reduced (never increased), then roll and pitch. Then yaw is added and reduced as
 above the upper limit, at the cost of thrust. The rate controller gets the torques that could not be achieved
 (`saturation`), and stops integrating them.
 
+Without failed motors this solution is enough. The pseudo-inverse of the remaining motors is not: it demands negative
+thrust of the motor opposite to a failed one. After a failure (`removed_mask`) the commands therefore minimize
+
+    Σ_k w_k (c_k − (B u)_k)² + ε |u|²,    0 ≤ u_i ≤ min(1, 4 c_thrust),    u_i = 0 for failed motors
+
+with weights w that put roll and pitch before thrust, and thrust before yaw. This is weighted least squares
+(O. Härkegård, "Efficient Active Set Algorithms for Solving Constrained Least Squares Problems in Aircraft Control
+Allocation", 2002), solved by coordinate descent from the previous commands. The upper limit keeps idle motors idle.
+
 The pseudo-inverse is computed with P. Courrieu's full-rank Cholesky factorization ("Fast Computation of Moore-Penrose
 Inverse Matrices", 2005), in plain loops, because the last bits of linear algebra libraries depend on the processor.
 """
@@ -37,15 +46,30 @@ ALLOCATION = record(
         ("effectiveness", "f8", (6, MAX_MOTORS)),  # B in the same scaled units
         ("sp", "f8", MAX_MOTORS),  # motor commands
         ("last_status_us", "i8"),
+        ("removed_mask", "i8"),  # motors that failed and get no command
+        ("wanted", "f8", 6),  # setpoints of the weighted least squares
+        ("missing", "f8", 6),  # the part of them that is not achieved
     ],
-    state="mix sp last_status_us",
+    state="sp last_status_us removed_mask",
+    transient="wanted missing",
+    limits={"removed_mask": 2**MAX_MOTORS - 1},
 )
 
 WEAK = 0.2
 """Motors with less effect on an axis are ignored in its desaturation, because the gains would be too large."""
 YAW_MARGIN = 0.15
 STATUS_PERIOD_US = 5_000
-LAWSON_STEPS = 30
+
+PRIORITY = (1.0, 1.0, 0.002, 1.0, 1.0, 0.03)
+"""Weights w of the setpoints after a failure: torques, then thrusts. The rows of B have similar magnitudes."""
+EVENNESS = 1e-5
+"""Weight ε of the motor commands, which spreads thrust evenly where setpoints leave a choice."""
+SWEEPS = 40
+"""Coordinate descent sweeps per tick; from the previous commands, roll and pitch are then exact to 1e-3."""
+LIFT_RATIO = 4.0
+"""Upper limit of a motor command as a multiple of the thrust setpoint, after a failure."""
+UNACHIEVED = 0.01
+"""Missing torque that counts as saturation, after a failure."""
 
 ROLL, PITCH, YAW, THRUST_X, THRUST_Y, THRUST_Z = (np.int64(i) for i in range(6))
 
@@ -157,58 +181,21 @@ def scaled_mix(b: Matrix, scales: list[float]) -> npt.NDArray[np.float64]:
     return mix
 
 
-def flattest_thrust(b: Matrix, thrust: list[float]) -> list[float]:
-    """Return the motor commands for a thrust without torque that minimize the largest command.
-
-    This is C. L. Lawson's algorithm: each least-squares solution is weighted with the previous one, so that small
-    commands grow until the largest is minimal. The weights stay above 0.1, so that the matrices are well conditioned.
-    """
-    n = len(b[0])
-    weights = [1.0] * n
-    motors = [0.0] * n
-    for _ in range(LAWSON_STEPS):
-        weighted = [[value / weights[i] for i, value in enumerate(row)] for row in b]
-        columns = product(pseudo_inverse(weighted), [[value] for value in thrust])
-        motors = [column[0] / weights[i] for i, column in enumerate(columns)]
-        largest = max(abs(value) for value in motors)
-        shares = [math.sqrt(abs(value) / largest) for value in motors]
-        weights = [max(weight * share, 0.1) for weight, share in zip(weights, shares, strict=True)]
-    return motors
-
-
 @functools.lru_cache(maxsize=64)
-def mixes(b_rows: tuple[tuple[float, ...], ...]) -> tuple[npt.NDArray[Any], ...]:
-    """Return the mix and scaled effectiveness of all motors; per motor, whether it can be removed, and the mix without.
-
-    Cached, because a campaign flies the same geometry many times.
-    """
+def mixes(b_rows: tuple[tuple[float, ...], ...]) -> tuple[npt.NDArray[Any], npt.NDArray[Any]]:
+    """Return the mix and the scaled effectiveness. Cached, because a campaign flies the same geometry many times."""
     b = [list(row) for row in b_rows]
-    n = len(b[0])
     scales = column_scales(pseudo_inverse(b))
     scaled = np.zeros((6, MAX_MOTORS))
-    can_remove, without = np.zeros(MAX_MOTORS, np.int64), np.zeros((MAX_MOTORS, MAX_MOTORS, 6))
     for axis in range(6):
-        scaled[axis, :n] = [value * scales[axis] for value in b[axis]]
-    thrust = [1.0 / scales[THRUST_Z] if axis == THRUST_Z else 0.0 for axis in range(6)]
-    for motor in range(n):
-        left = [[0.0 if i == motor else value for i, value in enumerate(row)] for row in b]
-        can_remove[motor] = rank(left) == rank(b)
-        if can_remove[motor]:
-            without[motor] = scaled_mix(left, scales)
-            # The remaining motors must carry the weight: spread the thrust as evenly as the torques allow.
-            without[motor, :n, THRUST_Z] = flattest_thrust(left, thrust)
-    return scaled_mix(b, scales), scaled, can_remove, without
+        scaled[axis, : len(b[0])] = [value * scales[axis] for value in b[axis]]
+    return scaled_mix(b, scales), scaled
 
 
-def write_allocation(allocation: Any, failure: Any, b: Matrix) -> None:
-    """Write the mixes for an effectiveness matrix to the records: with all motors, and without each one."""
-    mix, scaled, can_remove, without = mixes(tuple(tuple(row) for row in b))
+def write_allocation(allocation: Any, b: Matrix) -> None:
+    """Write mix and effectiveness of an effectiveness matrix."""
     allocation["n_rotors"] = len(b[0])
-    allocation["mix"] = mix
-    allocation["effectiveness"] = scaled
-    failure["mix_all"] = mix
-    failure["can_remove"] = can_remove
-    failure["mix_without"] = without
+    allocation["mix"], allocation["effectiveness"] = mixes(tuple(tuple(row) for row in b))
 
 
 @kernel
@@ -252,19 +239,53 @@ def desaturate(a, axis, upper, is_one_sided):
 
 
 @kernel
+def distribute(a, yaw_priority, sweeps):
+    """Move the motor commands towards the least-squares solution for `wanted`."""
+    upper = clamp(-LIFT_RATIO * a.wanted[THRUST_Z], 0.0, 1.0)
+    for axis in range(6):
+        a.missing[axis] = a.wanted[axis]
+        for i in range(a.n_rotors):
+            a.missing[axis] -= a.effectiveness[axis, i] * a.sp[i]
+    for _ in range(sweeps):
+        for i in range(a.n_rotors):
+            pull, weight = -EVENNESS * a.sp[i], EVENNESS
+            for axis in range(6):
+                effect = a.effectiveness[axis, i]
+                weighted = effect * (yaw_priority if axis == YAW else PRIORITY[axis])
+                pull += weighted * a.missing[axis]
+                weight += weighted * effect
+            change = -a.sp[i]
+            if (a.removed_mask >> i) & 1 == 0:
+                change += clamp(a.sp[i] + pull / weight, 0.0, upper)
+            a.sp[i] += change
+            for axis in range(6):
+                a.missing[axis] -= a.effectiveness[axis, i] * change
+
+
+@kernel
+def allocate_without_failed(a, out):
+    """Compute motor commands in [0, 1] for the motors that are left."""
+    for axis in range(3):
+        a.wanted[axis] = out.torque_sp_body[axis]
+        a.wanted[3 + axis] = out.thrust_sp_body[axis]
+    distribute(a, PRIORITY[YAW], SWEEPS)
+
+
+@kernel
 def note_saturation(a, out, rate_control):
     """Report torques that could not be achieved to the rate controller."""
+    tolerance = FLOAT32_EPSILON if a.removed_mask == 0 else UNACHIEVED
     for axis in range(3):
         given = 0.0
         for i in range(a.n_rotors):
             given += a.effectiveness[axis, i] * a.sp[i]
         missing = out.torque_sp_body[axis] - given
-        rate_control.saturation[axis] = int(missing > FLOAT32_EPSILON) - int(missing < -FLOAT32_EPSILON)
+        rate_control.saturation[axis] = int(missing > tolerance) - int(missing < -tolerance)
 
 
 @inlined_kernel
-def allocate(a, t_us, rate_control, out):
-    """Compute motor commands in [0, 1] from the torque and thrust setpoints."""
+def allocate_all(a, out):
+    """Compute motor commands in [0, 1] for all motors."""
     torque, thrust = out.torque_sp_body, out.thrust_sp_body
     for i in range(a.n_rotors):
         a.sp[i] = (
@@ -285,6 +306,15 @@ def allocate(a, t_us, rate_control, out):
         desaturate(a, THRUST_Z, 1.0, True)
     for i in range(a.n_rotors):
         a.sp[i] = clamp(a.sp[i], 0.0, 1.0)
+
+
+@inlined_kernel
+def allocate(a, t_us, rate_control, out):
+    """Compute motor commands in [0, 1] from the torque and thrust setpoints."""
+    if a.removed_mask == 0:
+        allocate_all(a, out)
+    else:
+        allocate_without_failed(a, out)
     if t_us - a.last_status_us >= STATUS_PERIOD_US:
         a.last_status_us = t_us
         note_saturation(a, out, rate_control)

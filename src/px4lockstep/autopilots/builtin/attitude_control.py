@@ -10,6 +10,14 @@ with the yaw gain divided by the weight. For small x = sin(ψ/2), the weighted h
     sin(w asin x) = Σ b_k x^(2k+1),   b_0 = w,   b_{k+1} = b_k ((2k + 1)² − w²)/((2k + 2)(2k + 3))
     cos(w asin x) = Σ c_k x^(2k),     c_0 = 1,   c_{k+1} = c_k ((2k)² − w²)/((2k + 1)(2k + 2))
 
+A vehicle that lost control of its heading spins at a rate r, and its tilt no longer follows the rate setpoint. With
+body rates ω = p + iq as a complex number, a rate loop of bandwidth k, and inertias I_zz ≈ I_xx + I_yy of a flat
+vehicle, in axes that do not spin:
+
+    ω̇ = k (ω_sp − ω) + 2 i r ω,   so that   ω → ω_sp / (1 − 2 i r/k)
+
+`lead_spin` multiplies the setpoint by the inverse, 1 − i r T, with T = 2/k.
+
 After D. Brescianini, M. Hehn, R. D'Andrea, "Nonlinear Quadrocopter Attitude Control", ETH Zürich, 2013.
 """
 
@@ -36,6 +44,9 @@ ATTITUDE_CONTROL = record(
 
 OPPOSITE = 1.0 - 1e-5
 """Above this axis component, the thrust axis and its setpoint are opposite, and the rotation between them undefined."""
+
+SPIN_LEAD_S = 0.1
+"""T, for k = 20/s; a typical bandwidth with PX4's gains."""
 
 SMALL_SINE = 1.0 / 32.0
 """Limit of the sine of half the heading error below which the series is exact in double precision."""
@@ -134,6 +145,15 @@ def control_attitude(control, estimate, out):
     for i in range(3):
         limit = control.rate_limit_rad_s[i]
         out.rate_sp_body[i] = clamp(error[i] * control.p[i] + control.yawspeed_sp * down[i], -limit, limit)
+
+
+@kernel
+def lead_spin(estimate, out):
+    """Compensate the roll and pitch rate setpoints for the spin of a vehicle without heading control."""
+    angle = SPIN_LEAD_S * estimate.omega_body[2]
+    roll, pitch = out.rate_sp_body[0], out.rate_sp_body[1]
+    out.rate_sp_body[0] = roll + angle * pitch
+    out.rate_sp_body[1] = pitch - angle * roll
 
 
 def write_attitude_control(control: Any, p: Params) -> None:

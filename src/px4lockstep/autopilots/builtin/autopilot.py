@@ -15,7 +15,7 @@ from px4lockstep.autopilots.builtin.flight_task import write_flight_task
 from px4lockstep.autopilots.builtin.hover_thrust import write_hover_thrust
 from px4lockstep.autopilots.builtin.land_detector import write_land_detector
 from px4lockstep.autopilots.builtin.mission import check_distance, write_mission
-from px4lockstep.autopilots.builtin.motor_failure import NONE, write_motor_failure
+from px4lockstep.autopilots.builtin.motor_failure import write_motor_failure
 from px4lockstep.autopilots.builtin.navigator import MAX_ITEMS, write_navigator
 from px4lockstep.autopilots.builtin.parameters import Params, check_use, check_values
 from px4lockstep.autopilots.builtin.position_control import write_position_control
@@ -60,7 +60,7 @@ class Builtin(NativeAutopilot):
         home_lon_deg: Longitude of the origin.
         rates: Rates of its modules.
         strict_rates: Whether a tick longer than a module's period is an error.
-        motor_failure_detection: Whether a motor that draws no current is removed from the control allocation.
+        motor_failure_detection: Whether motors that draw no current are removed from the control allocation.
         hover_thrust_estimate: Whether the hover thrust is estimated in flight (`MPC_USE_HTE` must be 1, its default);
             off by default, because the real library has no such estimator.
         land_detector: `host` uses the scenario's `landed`, as the real library uses its host's; `estimate` uses the
@@ -150,8 +150,9 @@ class Builtin(NativeAutopilot):
         write_position_control(record["position"], p)
         write_attitude_control(record["attitude"], p)
         write_rate_control(record["rate"], p, self.angular_acceleration)
-        write_motor_failure(record["motor_failure"], self.motor_failure_detection)
-        write_allocation(record["allocation"], record["motor_failure"], model.effectiveness(self.params, p))
+        check_us = max(autopilot_period_us, period_us(self.rates.allocation_hz))
+        write_motor_failure(record["motor_failure"], self.motor_failure_detection, p["MPC_THR_HOVER"], check_us / 1e6)
+        write_allocation(record["allocation"], model.effectiveness(self.params, p))
         write_navigator(record["navigator"], p)
         write_land_detector(record["land_detector"], p, self.land_detector == "estimate")
         write_mission(record["navigator"], self._items, self._home, model.home_alt_msl_m)
@@ -167,10 +168,8 @@ class BuiltinSession(Session):
     record = Builtin.record
 
     def resume(self, kept: Record, into: Record, home: Record) -> None:
-        """Update values that depend on both parameters and state: the allocation mix and the hover thrust."""
-        failure, hover = into["motor_failure"][0], into["hover"][0]
-        failed = int(failure["failed"])
-        into["allocation"]["mix"][0] = failure["mix_all"] if failed == NONE else failure["mix_without"][failed]
+        """Update the hover thrust, which depends on both parameters and state."""
+        hover = into["hover"][0]
         has_flown = float(hover["value"]) != 0.0
         if has_flown and not hover["is_on"]:  # otherwise it follows the estimate
             into["position"]["hover_thrust"] = hover["initial"]

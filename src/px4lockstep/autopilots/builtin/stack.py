@@ -8,7 +8,7 @@ import math
 
 from px4lockstep.autopilots.builtin import flight_task, hover_thrust, position_control
 from px4lockstep.autopilots.builtin.allocation import ALLOCATION, allocate
-from px4lockstep.autopilots.builtin.attitude_control import ATTITUDE_CONTROL, control_attitude
+from px4lockstep.autopilots.builtin.attitude_control import ATTITUDE_CONTROL, control_attitude, lead_spin
 from px4lockstep.autopilots.builtin.commander import COMMANDER, MOTOR_FAILSAFE, command, fail_safe
 from px4lockstep.autopilots.builtin.land_detector import LAND_DETECTOR, detect_land
 from px4lockstep.autopilots.builtin.motor_failure import MOTOR_FAILURE, reset_motor_failure, watch_motors
@@ -82,6 +82,9 @@ def prepare_position_control(a, dt_s):
         position_control.reset_integral(control)
     elif takeoff.state == RAMPUP and task.is_active != 0:
         control.input.acc_ned[2] = math.nan  # no feedforward on top of the ramp
+    if a.motor_failure.heading_is_lost != 0:
+        control.input.yaw = math.nan
+        control.input.yawspeed = math.nan
     if not is_flying:
         control.hover_thrust = a.hover.initial
         hover_thrust.reset_hover_thrust(a.hover)
@@ -214,6 +217,8 @@ def step_builtin(a, t_us, bus):
             run_position_control(a, t_us, dt_s, bus)
     if is_due(a.attitude_module, t_us) and a.has_attitude_sp != 0:
         control_attitude(a.attitude, estimate, out)
+        if a.motor_failure.heading_is_lost != 0:
+            lead_spin(estimate, out)
     dt_s = elapsed_s(a.rate_module, t_us, 0.000125, 0.02)
     if is_due(a.rate_module, t_us) and a.has_attitude_sp != 0:
         out.thrust_sp_body[2] = -a.collective
