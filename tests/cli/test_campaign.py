@@ -43,7 +43,7 @@ def folder(tmp_path_factory):
     assert finished.returncode == 0, finished.stderr
     shown = table(finished.stdout)
     assert shown["passed"].startswith(f"{RUNS - 1}: ")
-    assert shown["outcomes"] == f"mission not finished {RUNS - 1}, error 1"
+    assert shown["outcomes"] == f"out of time {RUNS - 1}, error 1"
     assert shown["note"] == "Confidence intervals assume independent runs; with Sobol sampling they are conservative."
     assert "missing" in finished.stdout
     [made] = (root / "campaigns").iterdir()
@@ -66,7 +66,7 @@ def test_show_json_prints_one_object_and_nothing_else(folder):
     documented = Path(__file__).parents[2].joinpath("docs", "reference", "command_line.md").read_text("utf-8")
     assert all(f"`{name}`" in documented for name in said)
     assert (said["runs"], said["runs_asked"], said["complete"]) == (RUNS, RUNS, True)
-    assert said["by_status"] == {"mission not finished": RUNS - 1, "error": 1}
+    assert said["by_status"] == {"out of time": RUNS - 1, "error": 1}
     assert said["pass_rate"]["estimate"] == (RUNS - 1) / RUNS
     assert said["worst"][0]["index"] == BROKEN
     assert finished.stderr == ""

@@ -151,7 +151,7 @@ def test_run_mode_replay_replays(folder):
     finished = run("run", "iris", *settings, *replaying, "--json", cwd=folder.parent)
     assert finished.returncode == 1, finished.stderr  # too short for its mission, as for `run`
     said = json.loads(finished.stdout)
-    assert said["outcome"] == "mission not finished"
+    assert said["outcome"] == "out of time"
     assert said["matches"] is True
     assert said["digest"] == json.loads((folder / "summary.json").read_text())["digest"]
     refused = run("run", "iris", *settings, *replaying, "--seed", "9", cwd=folder.parent)

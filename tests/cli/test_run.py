@@ -96,9 +96,9 @@ def test_an_unfinished_mission_is_a_failure(tmp_path):
     """Exit code 1, with all files, and not marked: the run itself is complete."""
     finished = run("run", "iris", *SHORT, "--out", "short", cwd=tmp_path)
     assert finished.returncode == 1
-    assert "iris: mission not finished" in finished.stdout
-    assert finished.stdout.count("not finished") == 1
-    assert "the run ended at item 0 of a mission with items 0 to 7" in " ".join(
+    assert "iris: out of time" in finished.stdout
+    assert "not finished" not in finished.stdout
+    assert "the run ended at 4.00 s, at item 0 of a mission with items 0 to 7" in " ".join(
         finished.stdout.replace("│", " ").split()
     )
     assert not (tmp_path / "short" / "INCOMPLETE").exists()

@@ -103,7 +103,7 @@ def test_a_crash_after_the_flight_keeps_the_summary(tmp_path):
     """While the library is unloaded: one object on standard output, the folder complete, and the error."""
     finished = run(*FLIGHT, "--json", *settings(SHORT), cwd=tmp_path, double="signal_at_exit=11")
     assert finished.returncode == 1
-    assert json.loads(finished.stdout)["outcome"] == "mission not finished"
+    assert json.loads(finished.stdout)["outcome"] == "out of time"
     assert "after the flight was over\n  out is complete\n" in finished.stderr
     assert not is_incomplete(tmp_path / "out")
 

@@ -67,14 +67,14 @@ def test_the_status_is_in_the_log():
 
 def test_the_outcome_uses_the_reported_mission():
     """Without a status the result is unknown, which is not a failure. An aircraft on the ground flew no mission."""
-    words = ((Reporting(), "flown"), (Reporting(ends=False), "mission not finished"), (Silent(), "not known"))
+    words = ((Reporting(), "flown"), (Reporting(ends=False), "out of time"), (Silent(), "not known"))
     for autopilot, word in words:
         simulation = fly(autopilot, aircraft=iris(pos_ned=(0.0, 0.0, -5.0))).run()
         outcome = judge(Facts(simulation, Log.of(simulation)))
         assert outcome.word == word
-        assert outcome.is_success == (word != "mission not finished")
+        assert outcome.is_success == (word != "out of time")
         grounded = fly(autopilot).run()
-        assert judge(Facts(grounded, Log.of(grounded))).word == "mission not finished"
+        assert judge(Facts(grounded, Log.of(grounded))).word == "out of time"
 
 
 def test_the_autopilot_is_closed_with_the_simulation():

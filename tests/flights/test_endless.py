@@ -42,11 +42,11 @@ def test_it_equals_a_flight_with_that_end(integrator):
     assert run.simulation.is_done
     assert run.summary.duration_s == 5.0
     assert run.digest == fixed.digest
-    assert run.summary.outcome == fixed.summary.outcome == "mission not finished"
+    assert run.summary.outcome == fixed.summary.outcome == "out of time"
     assert run.summary.warnings == fixed.summary.warnings
     again = replay(run.recording)
     assert again.digest == run.digest
-    assert again.outcome.word == "mission not finished"
+    assert again.outcome.word == "out of time"
     assert again.simulation.timeline.end_us == 5_000_000
 
 

@@ -173,4 +173,4 @@ def test_streams_are_released_only_after_they_are_written():
 def test_a_run_has_a_short_repr():
     """For the interactive prompt."""
     run = px4lockstep.simulate("iris", **SHORT)
-    assert repr(run) == f"<Run iris: mission not finished, 5.000 s, digest {run.digest[:12]}>"
+    assert repr(run) == f"<Run iris: out of time, 5.000 s, digest {run.digest[:12]}>"

@@ -54,21 +54,22 @@ def event(at_s, action, **arguments):
 
 AGAIN = event(24.0, "arm"), event(25.0, "start_mission")
 UNFINISHED = "mission not finished"
+OUT_OF_TIME = "out of time"
 
 VARIANTS = {
     "ends in LAND": Variant("land", 24.0, on_all(FLOWN, LANDED)),
     "ends in RTL": Variant("return", 30.0, on_all(FLOWN, RETURNED)),
     "ends in neither": Variant("neither", 16.0, on_all(FLOWN, IN_THE_AIR)),
-    "is cut off": Variant("land", 9.0, on_all(UNFINISHED, IN_THE_AIR, "the run ended at item")),
+    "is cut off": Variant("land", 9.0, on_all(OUT_OF_TIME, IN_THE_AIR, "the run ended at 9.00 s, at item")),
     "re-armed after landing": Variant(
         "land",
         32.0,
         # Stock PX4 is still in mission mode, and flies the mission again.
-        on_all(FLOWN, LANDED) | {STOCK: (UNFINISHED, IN_THE_AIR)},
+        on_all(FLOWN, LANDED) | {STOCK: (OUT_OF_TIME, IN_THE_AIR)},
         AGAIN[:1],
     ),
     "two missions": Variant("land", 54.0, on_all(FLOWN, LANDED), AGAIN),
-    "two missions, the second cut off": Variant("land", 34.0, on_all(UNFINISHED, IN_THE_AIR), AGAIN),
+    "two missions, the second cut off": Variant("land", 34.0, on_all(OUT_OF_TIME, IN_THE_AIR), AGAIN),
     "geofence": Variant(
         "land",
         14.0,

@@ -42,14 +42,14 @@ def test_a_requested_return_or_landing_replaces_the_mission(order):
     assert not landed.mission_finished
     assert (landed.outcome, landed.ending) == ("flown", "returned" if order == "return_home" else "landed")
     flying = summary_of(scenario=scenario, end_s=22)
-    assert flying.outcome == "mission not finished"
+    assert flying.outcome == "out of time"
     assert "was requested at 20.00 s" in flying.reason
 
 
 def test_a_mission_requested_again_counts():
     """After a requested return, a new mission request replaces it."""
     scenario = TAKE_OFF.at(16.0).return_home().at(18.0).start_mission()
-    assert summary_of(scenario=scenario, end_s=30).outcome == "mission not finished"
+    assert summary_of(scenario=scenario, end_s=30).outcome == "out of time"
 
 
 def test_a_failsafe_does_not_replace_the_mission():
@@ -134,7 +134,7 @@ def test_a_mission_that_is_requested_again_is_finished_again():
 
 def claims(sim, log, **columns):
     """Return the facts of a flight whose log has other columns."""
-    changed = {name: values.astype(np.int64) for name, values in columns.items()}
+    changed = {name: values if name == "soc" else values.astype(np.int64) for name, values in columns.items()}
     return Facts(sim, Log({name: log[name] for name in log} | changed))
 
 
@@ -179,7 +179,7 @@ def test_a_flight_without_a_request_does_not_fail():
     assert is_success(idle.outcome)
     late = summary_of(scenario=TAKE_OFF, end_s=1.5)
     assert late.mission_asked
-    assert late.reason == "the run ended before the mission was requested"
+    assert (late.outcome, late.reason) == ("out of time", "the run ended at 1.50 s, before the mission was requested")
 
 
 def test_a_stopped_or_failed_run_has_its_reason():
@@ -194,7 +194,7 @@ def test_a_replay_alone_does_not_know_its_mission():
     """Its autopilot reports no status, so the outcome is `not known`, which is not a failure."""
     recorded = flight(end_s=8, record=True).run()
     replayed = flight(end_s=8, replay=recorded.streams).run()
-    assert summarize(recorded).outcome == "mission not finished"
+    assert summarize(recorded).outcome == "out of time"
     assert summarize(replayed).outcome == "not known"
     assert is_success("not known")
 
@@ -233,10 +233,13 @@ def test_a_vehicle_that_never_took_off_is_not_flown(order):
     weak = hop(aircraft=load_aircraft("iris", {"airframe.propulsion.thrust_calibration_mult": 0.8}), scenario=scenario)
     assert weak.landed
     assert weak.outcome == "never took off"
-    assert "the mission was requested at 2.00 s, but the vehicle never rose above 0.5 m" in weak.reason
+    assert weak.reason.startswith(
+        "full thrust is 0.78 of its weight; the mission was requested at 2.00 s, but the vehicle never rose above 0.5 m"
+    )
     assert re.search(r"Max thrust was 10\.\d N at 100% throttle; the weight is 14.7 N", weak.reason)
     off = hop(scenario=getattr(TAKE_OFF.at(1.5).disconnect_battery().at(12.0), order)())
     assert off.outcome == "never took off"
+    assert "of its weight" not in off.reason
     assert "before that: battery disconnected 1.50 s" in off.reason
     unarmed = hop(scenario=getattr(Scenario().start_mission(at_s=2.0).at(12.0), order)())
     assert unarmed.outcome == "never took off"
@@ -249,26 +252,26 @@ def test_a_vehicle_that_is_blown_along_the_ground_is_not_flown():
     light = iris(linear_drag=2.0)
     sliding = hop(aircraft=light, scenario=storm.at(21.5).return_home())
     assert sliding.landed
-    assert sliding.outcome == "mission not finished"
-    assert "a return was requested at 21.50 s, but the vehicle had not landed when the run ended: it was sliding" in (
+    assert sliding.outcome == "out of time"
+    assert "a return was requested at 21.50 s, but the vehicle had not landed when the run ended at 24.00 s: it" in (
         sliding.reason
     )
     over = hop(aircraft=light, scenario=storm.at(22.5).wind_step([0.0, 0.0, 0.0]).at(22.6).return_home())
     assert (over.standing, over.outcome) == (True, "landed away")
     assert over.distance_to_target_m > 10.0
     assert over.ending == "landed away"
-    assert f"landed {over.distance_to_target_m:.1f} m from home (a return was requested at 22.60 s" in over.reason
+    assert re.match(r"landed at \d+\.\d\d s, \d+\.\d m from home \(a return was requested at 22\.60 s", over.reason)
 
 
 def test_a_run_too_short_to_take_off_is_not_finished():
     """Ten seconds are enough for any aircraft that can fly."""
     begun = summary_of(end_s=4)
     assert (begun.outcome, begun.reason) == (
-        "mission not finished",
-        "the run ended at item 0 of a mission with items 0 to 7",
+        "out of time",
+        "the run ended at 4.00 s, at item 0 of a mission with items 0 to 7",
     )
     ordered = summary_of(scenario=TAKE_OFF.at(3.0).land(), end_s=4)
-    assert ordered.outcome == "mission not finished"
+    assert ordered.outcome == "out of time"
     assert ordered.reason.startswith(
         "the run ended 2.00 s after the mission was requested, before the vehicle rose above"
     )
@@ -378,11 +381,86 @@ def test_a_vehicle_that_falls_after_its_mission_is_out_of_control(off_s, word):
     assert summary.outcome == word
 
 
+def test_a_vehicle_that_falls_during_its_mission_is_out_of_control():
+    """It is not only out of time."""
+    falls = summary_of(mission=mission_of((22, 0, 0, 30), (21, 0, 0, 0)), scenario=falling_at(20.0), end_s=21)
+    assert falls.outcome == "out of control"
+    assert re.match(r"in the air at the end at 21\.00 s, \d+\.\d\d m above the ground, .*sinking at", falls.reason)
+
+
+def falling_at(time_s):
+    """Return a scenario in which all motors stop at a time."""
+    scenario = TAKE_OFF
+    for motor in (1, 2, 3, 4):
+        scenario = scenario.at(time_s).disable_motor(motor)
+    return scenario
+
+
+# -- empty batteries -----------------------------------------------------------------------------------------------
+
+
+def drained(capacity_ah=0.04, **options):
+    """Fly a hop with a small battery, which is empty some seconds after the take-off and, as a model, flies on."""
+    aircraft = iris(batteries=(Battery(capacity_ah=capacity_ah, r0=0.001),))
+    params = {"COM_LOW_BAT_ACT": 0}
+    return summary_of(mission=HOP, aircraft=aircraft, params=params, **{"end_s": 30, "log_us": 20_000} | options)
+
+
+def empty_at(summary):
+    """Return when the battery was empty."""
+    return next(event.time_us / 1e6 for event in summary.events if event.label == "battery 1 empty")
+
+
+def test_a_vehicle_that_falls_with_empty_batteries_has_its_own_outcome():
+    """With the time; a vehicle that falls before that has crashed, and one that flies on and lands has not failed."""
+    landed = drained()
+    empty_s = empty_at(landed)
+    assert landed.outcome == "flown"
+    fallen = drained(scenario=falling_at(empty_s + 0.1))
+    assert (fallen.outcome, fallen.ending, fallen.crashed) == ("battery empty", "crashed", True)
+    assert re.match(rf"out of charge at {empty_s:.2f} s; hit the ground at \d+\.\d\d s", fallen.reason)
+    assert drained(capacity_ah=5.0, scenario=falling_at(empty_s + 0.1)).outcome == "crashed"
+
+
+def test_batteries_that_are_empty_after_the_landing_change_nothing():
+    """The vehicle tips over later; if they were empty in the air, they are to blame."""
+    scenario = TAKE_OFF.at(22.0).do(turned_over)
+    sim = flight(mission=HOP, scenario=scenario, end_s=24, log_us=20_000, params={"COM_DISARM_LAND": -1}).run()
+    log = Log.of(sim)
+    for empty_us, word in ((20_000_000, "tipped over"), (8_000_000, "battery empty")):
+        soc = np.where(log.time_us[:, np.newaxis] >= empty_us, 0.0, log["soc"])
+        assert judge(claims(sim, log, soc=soc)).word == word
+
+
+def test_a_vehicle_with_empty_batteries_cannot_take_off():
+    """Empty before the request; batteries that it empties on the ground are not the cause."""
+    log = Log.of(sim := flight(mission=HOP, scenario=TAKE_OFF.at(1.5).disconnect_battery(), end_s=14).run())
+    for first, word in ((0, "battery empty"), (800, "never took off")):
+        soc = np.where(np.arange(log.rows)[:, np.newaxis] >= first, 0.0, log["soc"])
+        assert judge(claims(sim, log, soc=soc)).word == word
+
+
+def test_a_motor_that_its_esc_cuts_off_means_an_empty_battery():
+    """If the battery is nearly empty; otherwise, something else drew its voltage down."""
+    log = Log.of(sim := flight(mission=HOP, scenario=falling_at(8.0), end_s=14).run())
+    mask = np.where(log.time_us >= 7_900_000, 0b1111, 0)
+    for charge, word in ((0.02, "battery empty"), (0.5, "crashed")):
+        assert judge(claims(sim, log, soc=np.full((log.rows, 1), charge), motor_cut_off_mask=mask)).word == word
+
+
+def test_accepting_an_outcome_accepts_what_was_part_of_it():
+    """In campaign files of version 0.1."""
+    accepted = ("mission not finished", "crashed")
+    assert all(outcome.Outcome(word).is_in(accepted) for word in ("out of time", "battery empty", *accepted))
+    assert not outcome.Outcome("tipped over").is_in(accepted)
+    assert not outcome.Outcome("mission not finished").is_in(("out of time",))
+
+
 def test_outcomes_are_decided_in_one_place():
     """No other module compares with an outcome's word, or imports one except to report a run's outcome."""
     source = Path(outcome.__file__).parents[1]
     words = [value for name, value in vars(outcome).items() if name.isupper() and isinstance(value, str)]
-    assert len(words) == 15
+    assert len(words) == 17
     compares = re.compile(rf"(==|!=|\bin\b) *\(?[\"']({'|'.join(words)})[\"']")
     texts = {path.relative_to(source).as_posix(): path.read_text("utf-8") for path in sorted(source.rglob("*.py"))}
     del texts["flights/outcome.py"]

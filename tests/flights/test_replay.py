@@ -155,7 +155,7 @@ def test_a_replay_has_the_outcome_of_the_flight():
     flown = px4lockstep.simulate("iris", **{"timeline.t_end_s": 12.0, "run.mode": "record"})
     replayed = replay(flown.recording)
     assert replayed.outcome == flown.outcome
-    assert replayed.outcome.word == "mission not finished"
+    assert replayed.outcome.word == "out of time"
     assert replay(flown.recording, overrides={"airframe.mass_kg": 1.51}).outcome.word == "not known"
 
 

@@ -8,7 +8,17 @@ import pytest
 import verdict_checker
 
 ROOT = Path(__file__).resolve().parents[2]
-KINDS = {"flown", "never took off", "mission not finished", "crashed", "tipped over", "nothing asked", "landed away"}
+KINDS = {
+    "flown",
+    "never took off",
+    "mission not finished",
+    "out of time",
+    "crashed",
+    "battery empty",
+    "tipped over",
+    "nothing asked",
+    "landed away",
+}
 
 
 @pytest.fixture(scope="module")

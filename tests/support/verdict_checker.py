@@ -12,6 +12,21 @@ EARTH_M = 6_371_000.0
 
 def checked_verdict(log, mission, home, end_s):
     """Return the outcome for the columns of a log; `mission` is the text of a QGC WPL file, or None."""
+    word = verdict_without_batteries(log, mission, home, end_s)
+    empty = np.flatnonzero(log["soc"].max(axis=1) <= 0.0)
+    if not len(empty) or word in ("flown", "nothing asked", "failed", "out of time"):
+        return word
+    height = log["pos_ned"][0, 2] - log["pos_ned"][:, 2]
+    until = np.flatnonzero(height > 0.05).max(initial=-1) + 1
+    if word == "crashed":
+        until = np.flatnonzero(log["crashed"])[0]
+    if word == "never took off":
+        until = min(np.flatnonzero(log[f"request_{name}"]).min(initial=2**62) for name in ("mission", "return", "land"))
+    return "battery empty" if empty[0] <= until else word
+
+
+def verdict_without_batteries(log, mission, home, end_s):
+    """Return the outcome, whatever the charge of the batteries."""
     time, place, speed = log["time_us"] / 1e6, log["pos_ned"], np.linalg.norm(log["vel_ned"], axis=1)
     height = place[0, 2] - place[:, 2]  # above where it stood
     if (log["crashed"] != 0).any():
@@ -23,21 +38,24 @@ def checked_verdict(log, mission, home, end_s):
         return "nothing asked"
     if height.max() <= 0.5:
         first = min(first_rise(log[f"request_{name}"]) for name in asked if asked[name] >= 0)
-        return "never took off" if time[-1] - time[first] >= 10.0 else "mission not finished"
+        return "never took off" if time[-1] - time[first] >= 10.0 else "out of time"
     tilt = tilt_degrees(log["q_bn"][-1])
     is_down = height[-1] <= 0.05 or lies(time, height, speed, log["rotor_thrust_n"].sum(axis=1))
     if is_down and tilt >= 30.0:
         return "tipped over"
+    if not is_down and (tilt >= 60.0 or log["vel_ned"][-1, 2] > 5.0):
+        return "out of control"
     is_ordered = max(asked["return"], asked["land"]) >= asked["mission"]
+    is_under_way = not (is_down and speed[-1] < 0.5) or log["armed"][-1] != 0
+    is_taken = not is_ordered and taken_over(log, mission, max(asked.values()))[0] >= 0
+    unfinished = "out of time" if is_under_way and not is_taken else "mission not finished"
     end = landing_item(mission, home) if mission else None
     if is_ordered:
         end = place[asked["land"], :2] if asked["land"] > asked["return"] else np.zeros(2)
     elif not is_finished(log, asked["mission"], mission, max(asked.values())):
-        return "mission not finished"
+        return unfinished
     if end is not None and not (is_down and speed[-1] < 0.5):
-        return "mission not finished"
-    if not is_down and (tilt >= 60.0 or log["vel_ned"][-1, 2] > 5.0):
-        return "out of control"
+        return unfinished
     if end is not None:
         allowed = min(10.0, 5.0 + np.linalg.norm(log["est_pos_ned"][-1, :2] - place[-1, :2]))
         if is_ordered and asked["land"] > asked["return"]:

@@ -13,7 +13,15 @@ from px4lockstep.part.limits import ANY_UNIT
 MAX_RUNS = 1_000_000
 MAX_INPUTS = 500
 Accepted = Literal[
-    "crashed", "never took off", "tipped over", "out of control", "mission not finished", "landed away", "stopped"
+    "crashed",
+    "battery empty",
+    "never took off",
+    "tipped over",
+    "out of control",
+    "out of time",
+    "mission not finished",
+    "landed away",
+    "stopped",
 ]
 """Failed outcomes that a campaign may accept: words of `flights.outcome`."""
 

@@ -96,7 +96,7 @@ class Flyer:
         criteria, accepted = self._campaign.file.pass_, self._campaign.file.campaign.accept
         if not criteria and not accepted:
             return None
-        return (outcome.is_success or outcome.word in accepted) and passes(criteria, values) is not False
+        return (outcome.is_success or outcome.is_in(accepted)) and passes(criteria, values) is not False
 
     def _lend_memory(self, simulation: Simulation) -> None:
         """Reuse the log buffers of the previous flight: allocating new ones takes as long as computing a metric."""

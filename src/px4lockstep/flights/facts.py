@@ -11,6 +11,8 @@ requested in flight is the place of the request; at a speed v, the stopping dist
 A failsafe takes over if it changes the mode of an armed vehicle, other than a mission itself does with its last item.
 This counts until something is requested, or until the mission continues because the failsafe is over. A mission that is
 reported as finished after a takeover is not: the failsafe landed.
+
+The batteries are empty when all of them have a charge of 0, or an ESC cuts its motor off at less than 10 % of charge.
 """
 
 import math
@@ -38,6 +40,8 @@ REACTION_S = 1.0
 BRAKE_M_S2 = 2.0
 SUPPORTED_US = 500_000
 SUPPORTED_M_S = 0.2
+WEAK_SOC = 0.1
+"""Charge below which a motor that its ESC cuts off means an empty battery; above, something else drew the current."""
 
 OTHER = 5
 """Number of a failsafe whose reason is unknown."""
@@ -231,6 +235,18 @@ class Facts:
             return int(self.log.time_us[rows[0]]) / 1e6
         return self.time_s if self.simulation.is_crashed else None
 
+    @cached_property
+    def empty_s(self) -> float | None:
+        """Time at which all batteries were empty; None if they were not."""
+        if "soc" not in self.log or not self.log.rows:
+            return None
+        charge, cut_off = self.log["soc"].max(axis=1), self.log.get("motor_cut_off_mask")
+        is_empty = charge <= 0.0
+        if cut_off is not None:
+            is_empty |= (cut_off != 0) & (charge < WEAK_SOC)
+        rows = np.flatnonzero(is_empty)
+        return int(self.log.time_us[rows[0]]) / 1e6 if len(rows) else None
+
     @property
     def texts(self) -> tuple[str, ...]:
         """The autopilot's own last warnings and errors."""
@@ -311,6 +327,12 @@ class Facts:
         gravity_m_s2 = interpreted(gravity_down_m_s2)(multirotor["gravity"], 0.0)
         return float(multirotor["body"]["mass_kg"]) * float(gravity_m_s2) if is_vehicle else None
 
+    @property
+    def thrust_to_weight(self) -> float | None:
+        """Full thrust in the air of home relative to the weight."""
+        traits = self.simulation.plant.traits
+        return float(traits["thrust_to_weight"]) if traits["is_vehicle"] else None
+
     @cached_property
     def thrusts_n(self) -> npt.NDArray[np.float64] | None:
         """Total thrust of all rotors in each row [N]."""
@@ -338,6 +360,20 @@ class Facts:
         """Whether it is on the ground at the end."""
         height_m = self.height_m
         return None if height_m is None else height_m <= GROUND_MARGIN_M or self._is_held_up
+
+    @cached_property
+    def down_s(self) -> float:
+        """Time from which the vehicle was on the ground until the end; the end if it is in the air."""
+        heights_m = self._heights_m
+        if heights_m is None or not self.is_down:
+            return self.time_s
+        row = int(np.flatnonzero(heights_m > GROUND_MARGIN_M).max(initial=-1)) + 1
+        return int(self.log.time_us[min(row, self.log.rows - 1)]) / 1e6
+
+    @property
+    def is_under_way(self) -> bool:
+        """Whether the vehicle moves, is in the air or is armed at the end."""
+        return self.is_at_rest is False or bool(self._last("armed"))
 
     @property
     def is_at_rest(self) -> bool | None:

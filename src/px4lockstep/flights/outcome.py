@@ -1,7 +1,8 @@
 """The outcome of a flight: one word, and the reason with times and places. It is decided only here.
 
 Each rule in `RULES` looks at the facts of the flight and returns an outcome or None; the first outcome counts. If no
-rule applies, the flight is `flown`: it reached its end without a crash and did everything that was requested.
+rule applies, the flight is `flown`: it reached its end without a crash and did everything that was requested. A failure
+after the batteries ran empty is `battery empty`, unless the vehicle flew on, or had come down before.
 """
 
 from collections.abc import Callable, Sequence
@@ -19,6 +20,8 @@ NEVER_TOOK_OFF = "never took off"
 TIPPED_OVER = "tipped over"
 OUT_OF_CONTROL = "out of control"
 NOT_FINISHED = "mission not finished"
+OUT_OF_TIME = "out of time"
+BATTERY_EMPTY = "battery empty"
 LANDED_AWAY = "landed away"
 STOPPED = "stopped"
 FAILED = "failed"
@@ -28,6 +31,8 @@ ENDINGS = IN_THE_AIR, ON_THE_GROUND, LANDED, RETURNED = "in the air", "on the gr
 
 SUCCESSES = (FLOWN, NOTHING_ASKED, NOT_KNOWN)
 """Outcomes of flights that did not fail, with exit code 0."""
+FORMERLY = {OUT_OF_TIME: NOT_FINISHED, BATTERY_EMPTY: CRASHED}
+"""Outcomes that were part of another one in 0.1; a campaign that accepts that one accepts them, too."""
 
 MAX_CAUSES = 8
 TAKEN_OFF_M = 0.5
@@ -59,7 +64,11 @@ class Outcome:
     @property
     def is_unfinished(self) -> bool:
         """Whether the run ended before its mission."""
-        return self.word == NOT_FINISHED
+        return self.word in (NOT_FINISHED, OUT_OF_TIME)
+
+    def is_in(self, accepted: Sequence[str]) -> bool:
+        """Return whether the outcome is one of those that a campaign accepts."""
+        return self.word in accepted or FORMERLY.get(self.word) in accepted
 
 
 Rule = Callable[["Facts"], Outcome | None]
@@ -73,6 +82,7 @@ def is_success(word: str) -> bool:
 def judge(facts: "Facts") -> Outcome:
     """Return the outcome of a flight from its facts; the reason of a failure quotes what the autopilot said."""
     found = next((found for rule in RULES if (found := rule(facts)) is not None), Outcome(FLOWN))
+    found = _of_empty_batteries(facts, found) or found
     return found if found.is_success else Outcome(found.word, f"{found.reason}{_said(facts, str(found.reason))}")
 
 
@@ -126,7 +136,9 @@ def _nothing_asked(facts: "Facts") -> Outcome | None:
 def _not_begun(facts: "Facts") -> Outcome | None:
     if facts.asked is not None:
         return None
-    return Outcome(NOT_FINISHED, f"the run ended before the mission was requested{_causes(facts)}")
+    return Outcome(
+        OUT_OF_TIME, f"the run ended at {facts.time_s:.2f} s, before the mission was requested{_causes(facts)}"
+    )
 
 
 def _never_took_off(facts: "Facts") -> Outcome | None:
@@ -140,11 +152,13 @@ def _never_took_off(facts: "Facts") -> Outcome | None:
             return None  # a rule below reports the progress of the mission
         since = f"{facts.time_s - time_s:.2f} s after {what} was requested"
         reason = f"the run ended {since}, before the vehicle rose above {TAKEN_OFF_M:g} m"
-        return Outcome(NOT_FINISHED, f"{reason}{_why_grounded(facts)}{_causes(facts)}")
+        return Outcome(OUT_OF_TIME, f"{reason}{_why_grounded(facts)}{_causes(facts)}")
+    ratio = facts.thrust_to_weight
+    weak = "" if ratio is None or ratio >= 1.0 else f"full thrust is {ratio:.2f} of its weight; "
     lies = f". It lay tilted by {facts.tilt_deg:.0f}° at the end" if facts.is_tilted else ""
     reason = (
-        f"{what} was requested at {time_s:.2f} s, but the vehicle never rose above {TAKEN_OFF_M:g} m before the end at "
-        f"{facts.time_s:.2f} s (max height {max(height_m, 0.0):z.2f} m){_why_grounded(facts)}{lies}"
+        f"{weak}{what} was requested at {time_s:.2f} s, but the vehicle never rose above {TAKEN_OFF_M:g} m before the "
+        f"end at {facts.time_s:.2f} s (max height {max(height_m, 0.0):z.2f} m){_why_grounded(facts)}{lies}"
     )
     return Outcome(NEVER_TOOK_OFF, f"{reason}{_causes(facts)}")
 
@@ -173,7 +187,9 @@ def _tipped_over(facts: "Facts") -> Outcome | None:
 def _not_finished(facts: "Facts") -> Outcome | None:
     unfinished = _unfinished(facts)
     named = facts.takeover if facts.order is None else None
-    return Outcome(NOT_FINISHED, f"{unfinished}{_causes(facts, named=named)}") if unfinished else None
+    is_refused = facts.order is None and not facts.mission_count
+    word = OUT_OF_TIME if named is None and not is_refused and facts.is_under_way else NOT_FINISHED
+    return Outcome(word, f"{unfinished}{_causes(facts, named=named)}") if unfinished else None
 
 
 def _unfinished(facts: "Facts") -> str:
@@ -188,7 +204,7 @@ def _unfinished(facts: "Facts") -> str:
             items = f"a mission with items 0 to {facts.mission_count - 1}"
             taken = facts.takeover
             if taken is None:
-                return f"the run ended at item {facts.mission_item} of {items}"
+                return f"the run ended at {facts.time_s:.2f} s, at item {facts.mission_item} of {items}"
             took = f"{taken.name} took over at {taken.time_s:.2f} s, at item {taken.item} of {items}, with {taken.mode}"
             return f"{took}{_how_it_ended(facts)}"
     if not is_landing or facts.is_at_rest is not False:
@@ -201,7 +217,9 @@ def _unfinished(facts: "Facts") -> str:
         if facts.is_down
         else f"was in the air, {facts.height_m:.2f} m above the ground"
     )
-    return f"{asked}, but the vehicle had not landed when the run ended: it {how}{_where(facts)}"
+    return (
+        f"{asked}, but the vehicle had not landed when the run ended at {facts.time_s:.2f} s: it {how}{_where(facts)}"
+    )
 
 
 def _how_it_ended(facts: "Facts") -> str:
@@ -222,7 +240,7 @@ def _out_of_control(facts: "Facts") -> Outcome | None:
     how = (
         f"tilted by {tilt_deg:.0f}°, sinking at {sink_m_s:.1f} m/s" if sink_m_s > 0.0 else f"tilted by {tilt_deg:.0f}°"
     )
-    reason = f"in the air at the end, {facts.height_m:.2f} m above the ground, {how}"
+    reason = f"in the air at the end at {facts.time_s:.2f} s, {facts.height_m:.2f} m above the ground, {how}"
     return Outcome(OUT_OF_CONTROL, f"{reason}{_causes(facts)}")
 
 
@@ -237,8 +255,8 @@ def _landed_away(facts: "Facts") -> Outcome | None:
         else f" ({facts.order.name} was requested at {facts.order.time_s:.2f} s{_on_ground(facts)})"
     )
     off = f"; the estimate was off by {facts.estimate_error_m:.1f} m" if facts.estimate_error_m > 1.0 else ""
-    reason = f"landed {distance_m:.1f} m from {target.name}{asked}; {target.allowed_m:.1f} m is allowed{off}"
-    return Outcome(LANDED_AWAY, f"{reason}{_causes(facts)}")
+    landed = f"landed at {facts.down_s:.2f} s, {distance_m:.1f} m from {target.name}{asked}"
+    return Outcome(LANDED_AWAY, f"{landed}; {target.allowed_m:.1f} m is allowed{off}{_causes(facts)}")
 
 
 def _on_ground(facts: "Facts") -> str:
@@ -260,12 +278,27 @@ RULES: Sequence[Rule] = (
     _not_begun,
     _never_took_off,
     _tipped_over,
-    _not_finished,
     _out_of_control,
+    _not_finished,
     _landed_away,
     _not_known,
 )
 """The rules in the order in which they are applied."""
+
+
+BLAMED_ON_BATTERIES = (CRASHED, NEVER_TOOK_OFF, TIPPED_OVER, OUT_OF_CONTROL, NOT_FINISHED, LANDED_AWAY)
+
+
+def _of_empty_batteries(facts: "Facts", found: Outcome) -> Outcome | None:
+    """Return the outcome of a failure that empty batteries caused: they were empty before the vehicle came down."""
+    empty_s, until_s = facts.empty_s, facts.down_s
+    if found.word == NEVER_TOOK_OFF and facts.asked is not None:
+        until_s = facts.asked[1]
+    if found.word == CRASHED and facts.crashed_s is not None:
+        until_s = facts.crashed_s
+    if empty_s is None or empty_s > until_s or found.word not in BLAMED_ON_BATTERIES:
+        return None
+    return Outcome(BATTERY_EMPTY, f"out of charge at {empty_s:.2f} s; {found.reason}")
 
 
 def _said(facts: "Facts", reason: str) -> str:

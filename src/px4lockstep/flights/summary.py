@@ -26,7 +26,7 @@ class Summary:
     """The outcome and key figures of a flight. Numbers that the plant does not have are None.
 
     Args:
-        outcome: `flown`, `nothing asked`, `crashed`, `mission not finished` and so on: see `flights.outcome`.
+        outcome: `flown`, `nothing asked`, `crashed`, `out of time` and so on: see `flights.outcome`.
         reason: Why it is not `flown`, with times; None if it is.
         digest: Digest of the flight: see `engine.digest`.
         duration_s: Simulated time from the start to the end of the run.

@@ -73,6 +73,7 @@ TRAITS = record(
         ("n_servo_commands n_batteries n_buses", "i8"),
         ("has_ground", "i8"),  # 1: there is ground at z = 0
         ("rest_m", "f8"),  # height of the centre of mass when the vehicle stands on the ground
+        ("thrust_to_weight", "f8"),  # of full thrust in the air of home
         ("capacity_ah", "f8", MAX_BATTERIES),
     ],
     limits={

@@ -224,6 +224,7 @@ class Aircraft:
     def _write_traits(self, traits: Any) -> None:
         fill(traits, self, is_vehicle=1, n_motors=len(self.rotors), n_motor_commands=max(self.motor_channels))
         fill(traits, self, n_batteries=len(self.batteries), n_buses=len(self.buses), rest_m=self.contact.rest_height_m)
+        traits["thrust_to_weight"] = self.thrust_to_weight
         traits["n_servo_commands"] = max(self.servo_channels, default=0)
         traits["has_ground"] = self.contact.kind != "no_contact"
         traits["capacity_ah"][: len(self.batteries)] = [battery.capacity_ah for battery in self.batteries]

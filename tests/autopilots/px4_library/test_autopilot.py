@@ -445,7 +445,7 @@ def test_verbose_shows_px4_output_on_standard_error(tmp_path):
     finished = run("run", "iris", *settings(SHORT), *options, cwd=tmp_path, double="print=79@999")
     line = "." * 79
     assert finished.stderr == PRINTED + line * 3 == (tmp_path / "out" / "px4.log").read_text()
-    assert json.loads(finished.stdout)["outcome"] == "mission not finished"
+    assert json.loads(finished.stdout)["outcome"] == "out of time"
 
 
 def test_in_python_the_console_is_not_redirected(tmp_path, python):
@@ -457,7 +457,7 @@ def test_in_python_the_console_is_not_redirected(tmp_path, python):
         "print(run.summary.outcome)\n"
     )
     values = ("autopilot.kind=px4", f"px4.libpath={build_double(tmp_path)}")
-    assert python("-c", script, *values).stdout == PRINTED + "mission not finished\n"
+    assert python("-c", script, *values).stdout == PRINTED + "out of time\n"
 
 
 def test_spec_check_finds_the_library_without_loading_it(tmp_path):

@@ -204,7 +204,7 @@ def test_the_command_line_writes_the_messages_also_after_a_crash(tmp_path):
     for name, told in (("whole", "strict"), ("crashed", "signal=11@500")):
         finished = run("run", "iris", *asked, "--out", name, cwd=tmp_path, double=told)
         assert finished.returncode == 1, finished.stderr  # the mission takes longer
-        assert json.loads(finished.stdout)["outcome"] == ("failed" if name == "crashed" else "mission not finished")
+        assert json.loads(finished.stdout)["outcome"] == ("failed" if name == "crashed" else "out of time")
         folder = tmp_path / name
         assert not (folder / "log.rows").exists()
         assert [path.name for path in (folder / "uorb").iterdir()] == ["control_allocator_status_0.parquet"]

@@ -73,7 +73,7 @@ def test_a_mission_that_ends_with_a_return_is_finished_after_the_landing(tmp_pat
 def test_a_return_of_the_mission_that_is_not_over_is_not_finished(tmp_path):
     """The run ends while the vehicle is on its way."""
     run = flown(tmp_path, TAKEOFF, WAYPOINT, RETURN, end_s=18.0)
-    assert run.summary.outcome == "mission not finished"
+    assert run.summary.outcome == "out of time"
     assert modes(run)[-1] == 5
 
 

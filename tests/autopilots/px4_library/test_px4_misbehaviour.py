@@ -132,7 +132,7 @@ def test_a_px4_without_mission_results_is_given_as_the_reason(tmp_path, monkeypa
     """The cause would be hard to find from stopped motors."""
     monkeypatch.setenv(OPTIONS, "silent.mission_result")
     run = fly(flight_of(tmp_path, changes=SHORT))
-    assert run.summary.outcome == "mission not finished"
+    assert run.summary.outcome == "out of time"
     assert run.summary.reason.startswith("PX4 did not report on the mission: it published no mission_result")
 
 
@@ -141,7 +141,7 @@ def test_a_large_px4_output_is_completely_in_its_log(tmp_path):
     options = ("--json", "--no-plots", "--out", "out")
     finished = run("run", "iris", *settings(SHORT), *options, cwd=tmp_path, double="print=100000@992")
     assert finished.stderr == ""
-    assert json.loads(finished.stdout)["outcome"] == "mission not finished"
+    assert json.loads(finished.stdout)["outcome"] == "out of time"
     assert (tmp_path / "out" / "px4.log").stat().st_size == 10 * 100_000 + len(STARTED)
 
 
