@@ -33,7 +33,9 @@ def spec(*arguments, check=True, cwd=None, **environment):
 
 def test_built_in_aircraft_and_missions_are_listed():
     """By their names."""
-    assert spec("list") == "aircraft\n  hex\n  iris\n  iris_long\n  octa\n  twin\nmissions\n  long\n  simple\n"
+    aircraft = ("hex", "iris", "iris_long", "lifter", "octa", "racer", "twin", "x500", "x500_hex", "x500_octa")
+    lines = ["aircraft", *(f"  {name}" for name in aircraft), "missions", "  long", "  simple"]
+    assert spec("list") == "\n".join(lines) + "\n"
 
 
 def test_show_applies_settings():

@@ -9,12 +9,13 @@ from px4lockstep.spec.load import load_spec
 from px4lockstep.spec.shipped import shipped_aircraft, shipped_missions
 from px4lockstep.spec.toml_text import to_toml
 
-FLYING = ("iris", "octa", "hex")
+FLYING = ("iris", "octa", "hex", "x500", "x500_hex", "x500_octa", "racer", "lifter")
 
 
 def test_the_built_in_aircraft_and_missions_are_listed():
     """By name, in order."""
-    assert list(shipped_aircraft()) == ["hex", "iris", "iris_long", "octa", "twin"]
+    names = ["hex", "iris", "iris_long", "lifter", "octa", "racer", "twin", "x500", "x500_hex", "x500_octa"]
+    assert list(shipped_aircraft()) == names
     assert list(shipped_missions()) == ["long", "simple"]
 
 
