@@ -1,10 +1,8 @@
 """The built-in autopilot in closed loop: missions, wind and noise, failsafes, faults."""
 
-import itertools
-
 import numpy as np
 import pytest
-from fleet import hexa, iris, octa, twin
+from fleet import iris, octa, twin
 
 from flights import (
     TAKE_OFF,
@@ -493,124 +491,6 @@ def test_a_short_position_loss_does_not_change_the_mode():
 
 
 # -- faults --------------------------------------------------------------------------------------------------------
-
-
-def touchdown(sim, after_s):
-    """Return speed of descent [m/s], tilt [deg] and largest tilt before, at the first ground contact after a time."""
-    rows = np.flatnonzero((sim.log["time_us"] > after_s * 1e6) & (sim.log_state[:, 2] > -0.002))
-    start, end = np.searchsorted(sim.log["time_us"], after_s * 1e6), rows[0] - 1
-    x, y = sim.log_state[start : end + 1, 7:9].T
-    tilt = np.degrees(np.arccos(1.0 - 2.0 * (x * x + y * y)))
-    return sim.log_state[end, 5], tilt[-1], tilt.max()
-
-
-def fails(motors, at_s, gap_s=0.0):
-    """Return a scenario in which motors (from 1) fail, one after another or at once."""
-    scenario = TAKE_OFF
-    for k, motor in enumerate(motors):
-        scenario = scenario.at(at_s + k * gap_s).disable_motor(motor)
-    return scenario
-
-
-def assert_lands_upright(sim, after_s):
-    """Check that it lands below 1.5 m/s and 10° of tilt, and is always below 35°, the limit of position control."""
-    assert MOTOR_FAILSAFE in autopilot_of(sim)["failsafe"]
-    landed_at(sim)
-    speed, tilt, most = touchdown(sim, after_s)
-    assert speed < 1.5
-    assert tilt < 10.0
-    assert most < 35.0
-
-
-@pytest.mark.parametrize("motor", range(1, 9))
-def test_the_octa_lands_with_any_motor_lost(motor):
-    """Under control: upright, and without a crash."""
-    assert_lands_upright(flight(aircraft=octa(), scenario=fails([motor], 30.0), end_s=70).run(), 30.0)
-
-
-def assert_the_hex_lands(motor, seed):
-    """Check a landing without a motor, which fails at a time that depends on the seed, in wind and noise."""
-    at_s = 8.0 + 11.7 * seed
-    sim = disturbed(aircraft=hexa(), scenario=fails([motor], at_s), seed=seed, end_s=90).run()
-    assert_lands_upright(sim, at_s)
-    after = sim.log["time_us"] > at_s * 1e6
-    assert np.degrees(np.abs(sim.log_state[after, 12])).max() < 60.0
-
-
-@pytest.mark.parametrize("motor", range(1, 7))
-def test_the_hex_lands_with_any_motor_lost(motor):
-    """A seed per motor: upright, and it yaws by less than 60°/s although its heading is not controlled."""
-    assert_the_hex_lands(motor, seed=motor % 5)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("seed", range(5))
-@pytest.mark.parametrize("motor", range(1, 7))
-def test_the_hex_lands_with_any_motor_lost_at_any_time(motor, seed):
-    """At 8, 19.7, 31.4, 43.1 and 54.8 s: climb, turns, cruise, descent."""
-    assert_the_hex_lands(motor, seed)
-
-
-def assert_flown_as_physics_allows(first, second, seed=1, gap_s=0.0):
-    """Check the flight of an octa without two motors, by their distance: 1 for neighbours, 4 for opposite ones.
-
-    Without roll or pitch torque, six motors lift 0.50, 0.55, 0.65 and 0.75 of the full thrust of eight, in this order.
-    On the voltage that is left, weight needs about 0.66.
-    """
-    distance = min(second - first, 8 + first - second)
-    at_s = 20.0
-    sim = disturbed(aircraft=octa(), scenario=fails([first, second], at_s, gap_s), seed=seed, end_s=70).run()
-    speed, tilt, most = touchdown(sim, at_s)
-    assert MOTOR_FAILSAFE in autopilot_of(sim)["failsafe"]
-    assert most < 35.0
-    assert tilt < 10.0
-    if distance == 4:  # it spins, because both turned in the same direction
-        assert_lands_upright(sim, at_s)
-    elif distance == 3:
-        assert 1.5 < speed < 3.5
-    else:
-        assert sim.is_crashed
-        assert speed > 4.0
-
-
-@pytest.mark.parametrize("second", [2, 3, 4, 5])
-def test_the_octa_without_two_motors_flies_as_physics_allows(second):
-    """Motor 1 and another one, at once."""
-    assert_flown_as_physics_allows(1, second)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("gap_s", [0.0, 2.0])
-@pytest.mark.parametrize(("first", "second"), list(itertools.combinations(range(1, 9), 2)))
-def test_the_octa_without_any_two_motors_flies_as_physics_allows(first, second, gap_s):
-    """All 28 pairs, at once and one after another."""
-    assert_flown_as_physics_allows(first, second, seed=2, gap_s=gap_s)
-
-
-@pytest.mark.parametrize("motor", range(1, 5))
-def test_the_iris_crashes_with_a_motor_lost(motor):
-    """The run ends with a recorded crash: the last row is at the ground, the log is finite, and it replays."""
-    scenario = TAKE_OFF.at(30.0).disable_motor(motor)
-    sim = flight(scenario=scenario, record=True).run()
-    assert sim.is_crashed
-    assert sim.is_done
-    assert sim.time_us < 40_000_000
-    assert int(sim.log["time_us"][-1]) == sim.time_us
-    assert sim.log["bus"]["scenario"]["crashed"].tolist() == [0] * (len(sim.log) - 1) + [1]
-    assert np.isfinite(sim.log_state).all()
-    again = flight(scenario=scenario, replay=sim.streams).run()
-    assert again.is_crashed
-    assert again.digest() == sim.digest()
-
-
-def test_a_run_can_continue_after_a_crash():
-    """On the ground, until its end."""
-    scenario = TAKE_OFF.__class__(events=TAKE_OFF.at(30.0).disable_motor(1).events, ends_at_crash=False)
-    sim = flight(scenario=scenario, end_s=40).run()
-    assert not sim.is_crashed
-    assert sim.log["bus"]["scenario"]["crashed"][-1] == 2
-    assert sim.time_us == 40_000_000
-    assert np.isfinite(sim.log_state).all()
 
 
 def test_a_weak_motor_is_compensated():
