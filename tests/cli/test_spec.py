@@ -70,7 +70,7 @@ def test_check_prints_each_warning_once():
     said = spec("check", "iris", "--set", "plant.integrator=RK4", "--set", "timeline.dt_wind_s=0.004").splitlines()
     assert len(said) == 2
     assert said[0].startswith("warning: the step size of 4000 us exceeds")
-    assert said[1] == "iris: OK"
+    assert said[1] == "iris: OK, 1 warning"
 
 
 def test_check_and_run_warn_that_sensors_have_no_effect(tmp_path):
@@ -79,7 +79,7 @@ def test_check_and_run_warn_that_sensors_have_no_effect(tmp_path):
     warning = "[[sensors]] (radar 'r1') has no effect; the sensors of stock PX4 are in [px4.sitl.sensors]"
     said = spec("check", "field.toml", cwd=tmp_path).splitlines()
     assert f"warning: {warning}" in said
-    assert said[-1] == "field.toml: OK"
+    assert said[-1] == "field.toml: OK, 3 warnings"
     command = (*COMMAND[:-1], "run", "field.toml", "--out", "out")
     environment = os.environ | {"COLUMNS": "200"}
     finished = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=120)

@@ -27,6 +27,7 @@ from px4lockstep.spec.load import checked
 from px4lockstep.spec.overrides import apply_overrides, canonical_key
 from px4lockstep.spec.spec import Places, Spec
 from px4lockstep.spec.stages import file_values
+from px4lockstep.spec.weight import MASS, mass_changes_motors
 from px4lockstep.trust import Chosen, refusal
 
 SEED = "aircraft.seed"
@@ -91,6 +92,12 @@ class Campaign:
     def vary(self) -> tuple[Vary, ...]:
         """The varying inputs."""
         return self.file.vary
+
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        """Warnings about the changes of the spec file."""
+        changed = [canonical_key(key) for key in (*self.file.set, *(vary.key for vary in self.vary))]
+        return mass_changes_motors(self.spec({}), is_changed=True) if MASS in changed else ()
 
     @cached_property
     def _sampler(self) -> Sampler:

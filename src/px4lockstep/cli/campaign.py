@@ -48,6 +48,8 @@ def run_file(file: Path, engine: str, plots: bool, as_json: bool, **options: Any
                 bar.show(done)
             return not interrupts.is_noted
 
+        for warning in folder.campaign.warnings:
+            write_err(f"warning: {warning}\n")
         flown = fly_campaign(folder, executor, watch)
     with interrupts.deferred():
         summary = _numbers(folder)

@@ -48,7 +48,8 @@ def check_spec(spec: str, settings: Sequence[str] = (), compat: bool = False) ->
             refuse_code(loaded)
         except InputError as error:
             write_out(f"warning: it can't be flown yet: {error}\n")
-    write_out(f"{spec}: OK\n")
+    count = len(flight.warnings)
+    write_out(f"{spec}: OK\n" if not count else f"{spec}: OK, {count} warning{'s' if count > 1 else ''}\n")
     return 0
 
 

@@ -192,13 +192,14 @@ class Imu(Part, where="px4.sitl.sensors.imu"):
     gyro: Gyro = entry(Gyro(), "Gyroscope.")
     accel: Accelerometer = entry(Accelerometer(), "Accelerometer.")
     pos_body_m: Vector = entry(
-        (0.0, 0.0, 0.0), "Position of the IMU relative to the centre of gravity, in body axes.", "m"
+        (0.0, 0.0, 0.0), "Position of the IMU relative to the nominal centre of mass, in body axes.", "m"
     )
     vibration: Vibration = entry(Vibration(), "Vibration of unbalanced rotors at the IMU.")
 
     def write(self, rec: Any, at: Installation) -> None:
         """Write an `IMU` record."""
-        fill(rec, self, period_s=at.period_us / 1e6)
+        place = tuple(own - centre for own, centre in zip(self.pos_body_m, at.centre_body_m, strict=True))
+        fill(rec, self, period_s=at.period_us / 1e6, pos_body_m=place)
         for name in ("gyro", "accel", "vibration"):
             getattr(self, name).write(rec[name], at)
 

@@ -69,6 +69,7 @@ class Installation:
     home_alt_msl_m: float
     date: float  # decimal year, for the Earth's magnetic field
     rotor_pos_body_m: tuple[Vector3, ...] = ()  # for vibration
+    centre_body_m: Vector3 = (0.0, 0.0, 0.0)  # centre of mass relative to the nominal one
 
 
 @kernel

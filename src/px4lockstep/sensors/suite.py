@@ -251,7 +251,9 @@ class SensorSuite:
         config["period_us"] = period_us
         config["rotor_start"], config["n_rotors"] = rotors.start, min(rotors.stop - rotors.start, MAX_MOTORS)
         getattr(plant, "gravity", Gravity()).write(config["gravity"])
-        at = Installation(seed, period_us, self.home_lat_deg, self.home_lon_deg, alt_msl_m, self.config.date, places)
+        centre = plant.loading.centre_body_m if hasattr(plant, "loading") else (0.0, 0.0, 0.0)
+        home = self.home_lat_deg, self.home_lon_deg, alt_msl_m
+        at = Installation(seed, period_us, *home, self.config.date, places, centre)
         self.config.write(config, at)
         rec["address"] = stage_address()
         return made

@@ -30,6 +30,7 @@ from px4lockstep.spec.mission_time import short_of_time
 from px4lockstep.spec.report import Report
 from px4lockstep.spec.spec import Spec
 from px4lockstep.spec.timing import Timing, build_timeline
+from px4lockstep.spec.weight import weight_warnings
 from px4lockstep.vehicle.aircraft import Aircraft
 from px4lockstep.vehicle.propulsion import Propulsion
 
@@ -145,13 +146,13 @@ def build(
         report.add(("timeline", name), f"{text}; end earlier or use longer periods", ("timeline",))
         raise report.error() from error
     _check_columns(spec, simulation)
-    too_short = short_of_time(spec) if replay is None else ()
+    of_flight = (*short_of_time(spec), *weight_warnings(spec, aircraft)) if replay is None else ()
     warnings = (
         *spec.warnings,
         *rate_warnings,
         *simulation.warnings,
         *_warnings(spec, spec.mission, aircraft),
-        *too_short,
+        *of_flight,
     )
     pace = None if factor is None else Pace(factor)
     return Flight(spec, simulation, spec.mission, aircraft, scenario, warnings, pace)

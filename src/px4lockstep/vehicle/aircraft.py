@@ -16,7 +16,7 @@ from px4lockstep.environment.atmosphere import density_kg_m3
 from px4lockstep.environment.gravity import Gravity
 from px4lockstep.errors import InputError
 from px4lockstep.jit import interpreted
-from px4lockstep.math.quaternion import cross
+from px4lockstep.math.quaternion import cross, rotate
 from px4lockstep.part import KEY, Found, Key, at, bad, fill, show
 from px4lockstep.plant.layout import ATT_START, GROUPS, MULTIROTOR_PLANT, OMEGA_START, RIGID_BODY_STATES, VEL_START
 from px4lockstep.vehicle import rotor_drag
@@ -25,6 +25,7 @@ from px4lockstep.vehicle.airframe import DOWN, Airframe, Rotor, one_for_each_rot
 from px4lockstep.vehicle.battery import Battery
 from px4lockstep.vehicle.battery_sensor import write_battery_sensor
 from px4lockstep.vehicle.contact import Contact
+from px4lockstep.vehicle.loading import NOMINAL, Loading
 from px4lockstep.vehicle.power import Bus, Power
 from px4lockstep.vehicle.propulsion import Propulsion
 
@@ -72,6 +73,23 @@ class Aircraft:
     def rotors(self) -> tuple[Rotor, ...]:
         """The rotors, each with its motor channel."""
         return self.airframe.rotors(self.motor_channels)
+
+    @cached_property
+    def loading(self) -> Loading:
+        """Mass, centre of mass and inertia."""
+        return self.airframe.loading
+
+    @cached_property
+    def placed_rotors(self) -> tuple[Rotor, ...]:
+        """The rotors, relative to the centre of mass instead of the nominal one."""
+        return tuple(replace(rotor, pos_body_m=self.loading.placed(rotor.pos_body_m)) for rotor in self.rotors)
+
+    @cached_property
+    def placed_contact(self) -> Contact:
+        """The ground contact, with feet relative to the centre of mass instead of the nominal one."""
+        points = tuple(self.loading.placed(point) for point in self.contact.points_body_m)
+        same = points == self.contact.points_body_m
+        return self.contact if same else self.contact.model_copy(update={"points_body_m": points})
 
     @property
     def propulsion(self) -> Propulsion:
@@ -132,12 +150,12 @@ class Aircraft:
 
     @property
     def hover_thrust_n(self) -> float:
-        """Hover thrust of one rotor."""
-        return self._hover_thrust_n(self.airframe.mass_kg)
+        """Hover thrust of one rotor, with payload."""
+        return self._hover_thrust_n(self.loading.mass_kg)
 
     @property
     def calibration_thrust_n(self) -> float:
-        """Hover thrust of one rotor at the calibration mass."""
+        """Hover thrust of one rotor at the calibration mass, by default that without payload."""
         mass_kg = self.propulsion.calibration_mass_kg
         return self._hover_thrust_n(self.airframe.mass_kg if mass_kg is None else mass_kg)
 
@@ -167,11 +185,16 @@ class Aircraft:
         return sum(sizes[: GROUPS.index(group)])
 
     def initial_state(self) -> npt.NDArray[np.float64]:
-        """Return the state at the first boundary: at rest except for the given values."""
+        """Return the state at the first boundary: at rest except for the given values of the nominal centre."""
         x, x0 = np.zeros(sum(self.groups.values())), self.airframe.x0
         x[:VEL_START] = x0.pos_ned
         x[VEL_START:ATT_START] = x0.vel_ned
         x[ATT_START:OMEGA_START] = x0.attitude()
+        centre = self.loading.centre_body_m
+        if centre != NOMINAL:
+            q_bn = x[ATT_START:OMEGA_START].tolist()
+            x[:VEL_START] += interpreted(rotate)(q_bn, centre)
+            x[VEL_START:ATT_START] += interpreted(rotate)(q_bn, interpreted(cross)(x0.omega_body, centre))
         x[OMEGA_START:RIGID_BODY_STATES] = x0.omega_body
         for j, battery in enumerate(self.batteries):
             x[self.offset("soc") + j] = battery.soc0
@@ -180,13 +203,13 @@ class Aircraft:
 
     def time_constants_s(self) -> dict[str, float]:
         """Return, by name, the time constants that a fixed step should resolve."""
-        airframe, actuation = self.airframe, self.actuation
+        actuation, moments = self.actuation, np.linalg.eigvalsh(np.array(self.loading.inertia_kgm2))
         motors = zip(self.propulsion_units, self.thrust_constants, strict=True)
         return {
             "motor actuators": actuation.motor_actuators.time_constant_s(),
             "servo actuators": actuation.servo_actuators.time_constant_s() if actuation.servos else math.inf,
             "motors": min(unit.time_constant_s(self.calibration_thrust_n, kt) for unit, kt in motors),
-            "contact": self.contact.time_constant_s(airframe.mass_kg, airframe.principal_moments()[0]),
+            "contact": self.placed_contact.time_constant_s(self.loading.mass_kg, float(moments[0])),
         }
 
     # -- writing ---------------------------------------------------------------------------------------------------
@@ -209,7 +232,7 @@ class Aircraft:
         with computing(("power",), *buses[: len(self.buses)], *batteries[: len(self.batteries)]):
             self.power.write(m["power"])
         with computing(("plant", "contact"), m["contact"]):
-            self.contact.write(m["contact"], self.airframe.mass_kg)
+            self.placed_contact.write(m["contact"], self.loading.mass_kg)
         self._write_rotors(m)
         self.gravity.write(m["gravity"])
         m["home_alt_m"], m["n_rotors"] = self.home_alt_msl_m, len(self.rotors)
@@ -223,7 +246,8 @@ class Aircraft:
 
     def _write_traits(self, traits: Any) -> None:
         fill(traits, self, is_vehicle=1, n_motors=len(self.rotors), n_motor_commands=max(self.motor_channels))
-        fill(traits, self, n_batteries=len(self.batteries), n_buses=len(self.buses), rest_m=self.contact.rest_height_m)
+        fill(traits, self, n_batteries=len(self.batteries), n_buses=len(self.buses))
+        traits["rest_m"] = self.placed_contact.rest_height_m
         traits["thrust_to_weight"] = self.thrust_to_weight
         traits["n_servo_commands"] = max(self.servo_channels, default=0)
         traits["has_ground"] = self.contact.kind != "no_contact"
@@ -246,7 +270,7 @@ class Aircraft:
 
     def _write_rotors(self, m: Any) -> None:
         bus_of = {item: b for b, bus in enumerate(self.buses) for item in bus.motor_ids}
-        for i, (rotor, motor) in enumerate(zip(self.rotors, self.actuation.motors or (), strict=True)):
+        for i, (rotor, motor) in enumerate(zip(self.placed_rotors, self.actuation.motors or (), strict=True)):
             axis = np.array(rotor.axis_body)
             reaction_axis = rotor.direction * axis
             arm = -np.array(interpreted(cross)(rotor.pos_body_m, rotor.axis_body))
@@ -254,10 +278,10 @@ class Aircraft:
 
     def _write_disks(self, m: Any) -> None:
         rho_nom, units = self.propulsion.rho_nom, self.propulsion_units
-        for disk, rotor, unit in zip(m["disks"], self.rotors, units, strict=False):
+        for disk, rotor, unit in zip(m["disks"], self.placed_rotors, units, strict=False):
             fill(disk, rotor, drag=unit.rotor_drag / rho_nom, rolling=unit.rolling_moment / rho_nom)
         coefficients = [(unit.rotor_drag, unit.rolling_moment) for unit in units]
-        planes = {(*rotor.axis_body, rotor.pos_body_m[2]) for rotor in self.rotors}
+        planes = {(*rotor.axis_body, rotor.pos_body_m[2]) for rotor in self.placed_rotors}
         is_plane = len(planes) == 1 and min(planes)[:3] == DOWN and len(set(coefficients)) == 1 and units[0].rotor_drag
         if any(drag > 0.0 or rolling > 0.0 for drag, rolling in coefficients):
             m["rotor_drag"] = rotor_drag.IN_ONE_PLANE if is_plane else rotor_drag.ANY

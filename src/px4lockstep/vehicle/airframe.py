@@ -16,6 +16,7 @@ from px4lockstep.math.quaternion import cross, from_euler
 from px4lockstep.part import KEY, Found, Matrix, NotNegativeVector, Part, Quaternion, Vector, entry, fill, misfit, show
 from px4lockstep.plant.layout import MAX_MOTORS
 from px4lockstep.vehicle import drag
+from px4lockstep.vehicle.loading import Loading, loading_of
 from px4lockstep.vehicle.propulsion import Propulsion
 
 LENGTH_TOLERANCE = 1e-6
@@ -30,7 +31,7 @@ DOWN = (0.0, 0.0, 1.0)
 class Rotor:
     """Position, axis, direction and channel of a rotor."""
 
-    pos_body_m: Vector3  # from the centre of mass
+    pos_body_m: Vector3  # from the centre of mass, or the nominal one
     direction: int  # sign of the reaction torque on the body about the axis
     axis_body: Vector3  # unit vector; thrust acts along its negative
     channel: int  # motor command that drives the rotor, from 1
@@ -90,8 +91,23 @@ class Airframe(Part, where="airframe"):
     inertia_kgm2: Matrix | None = entry(
         None, "Full inertia tensor, instead of `inertia_diag_kgm2` and `inertia_products_kgm2`.", "kg m²"
     )
+    payload_kg: float = entry(
+        0.0,
+        "Mass of a payload, in addition to `mass_kg`. The motors are the same with and without it.",
+        "kg",
+        ge=0.0,
+    )
+    payload_pos_body_m: Vector = entry(
+        (0.0, 0.0, 0.0), "Position of the payload, a point mass, relative to the nominal centre of mass.", "m"
+    )
+    cg_offset_body_m: Vector = entry(
+        (0.0, 0.0, 0.0),
+        "Offset of the centre of mass, without payload, from the nominal one, to which rotors, feet, IMU and `x0` "
+        "refer. The autopilot does not know it.",
+        "m",
+    )
     rotor_pos_body_m: tuple[Vector, ...] = entry(
-        ..., "Position of each rotor relative to the centre of mass.", "m", min_length=1, max_length=MAX_MOTORS
+        ..., "Position of each rotor relative to the nominal centre of mass.", "m", min_length=1, max_length=MAX_MOTORS
     )
     rotor_axis_body_m: tuple[Vector, ...] | None = entry(
         None, "Axis of each rotor as a unit vector; thrust acts along its negative. Default: (0, 0, 1)."
@@ -176,6 +192,11 @@ class Airframe(Part, where="airframe"):
         xy, xz, yz = self.inertia_products_kgm2 or (0.0, 0.0, 0.0)
         return (xx, xy, xz), (xy, yy, yz), (xz, yz, zz)
 
+    @property
+    def loading(self) -> Loading:
+        """Mass, centre of mass and inertia with the payload and the offset."""
+        return loading_of(self.mass_kg, self.inertia, self.cg_offset_body_m, self.payload_kg, self.payload_pos_body_m)
+
     def principal_moments(self) -> list[float]:
         """Return the principal moments of inertia in ascending order; for checks only, never for a flight."""
         moments: list[float] = np.linalg.eigvalsh(np.array(self.inertia, np.float64)).tolist()
@@ -194,9 +215,10 @@ class Airframe(Part, where="airframe"):
 
     def write(self, body: Any, drag_rec: Any) -> None:
         """Write a `BODY` and a `DRAG` record."""
-        inertia = np.array(self.inertia)
-        inverse_mass, inverse_inertia = 1.0 / self.mass_kg, _inverse(inertia)
-        fill(body, self, inertia_kgm2=inertia, inverse_mass=inverse_mass, inverse_inertia=inverse_inertia)
+        mass_kg, _, tensor = self.loading
+        inertia = np.array(tensor)
+        inverses = {"inverse_mass": 1.0 / mass_kg, "inverse_inertia": _inverse(inertia)}
+        fill(body, self, mass_kg=mass_kg, inertia_kgm2=inertia, **inverses)
         fill(drag_rec, self, kind=drag.KINDS[self.drag], linear_n_s_m=self.linear_drag)
 
 
