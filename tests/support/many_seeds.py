@@ -38,7 +38,14 @@ def figures(name, seeds):
         tilt = np.degrees(np.arccos(np.clip(1.0 - 2.0 * (q[:, 1] ** 2 + q[:, 2] ** 2), -1.0, 1.0)))
         rest = log["pos_ned"][0, 2]
         high = np.flatnonzero(log["pos_ned"][:, 2] < rest - 0.05)
-        rows.append(
-            (np.hypot(*log["pos_ned"][-1, :2]), tilt[-1], speed[high[-1]], tilt.max(), 100 * (1 - log["soc"][-1, 0]))
-        )
+        used = 100.0 * (1.0 - log["soc"][-1, 0])
+        rows.append((np.hypot(*log["pos_ned"][-1, :2]), speed[high[-1]], tilt.max(), tilt[-1], used))
     return verdicts, np.array(rows).max(axis=0)
+
+
+def table_row(name, seeds):
+    """Return a row of the table in docs/reference/aircraft.md, and the verdicts."""
+    verdicts, (miss_m, touchdown_m_s, tilt_deg, end_deg, used) = figures(name, seeds)
+    flown = sum(word == "flown" for word, _ in verdicts)
+    largest = f"{miss_m:.2f} m | {touchdown_m_s:.2f} m/s | {tilt_deg:.0f}° | {end_deg:.1f}° | {used:.1f} %"
+    return f"| `{name}` | {len(verdicts)} | {flown} | {largest} |", verdicts
