@@ -43,6 +43,8 @@ def test_hover_speed_and_current_on_a_bus_of_14_8_volts(hover):
     late = run.log["time_s"] > 30.0
     assert run.log["rotor_speed_rad_s"][late].mean() == pytest.approx(math.sqrt(WEIGHT_N / 4.0 / THRUST_N_S2), rel=0.02)
     assert 17.0 < run.log["bus_current_a"][late].mean() < 21.0
+    throttle = px4lockstep.load_spec("x500").px4_params["MPC_THR_HOVER"]
+    assert run.log["motors"][late][:, :4].mean() == pytest.approx(throttle, abs=0.02)
 
 
 def lean_deg(wind_m_s):

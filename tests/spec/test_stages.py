@@ -16,8 +16,8 @@ KEYS = {
 """All keys that hold a value."""
 
 # Version 0.1 had a list of prefixes in each of these modules. A key that matched none of them was free.
-RECORDED = ("aircraft.", "px4.", "autopilot.", "scenario.", "estimator.", "sensors.", "environment.wind",
-            "environment.dryden", "environment.gusts", "timeline.t_", "timeline.dt_")  # fmt: skip
+RECORDED = ("aircraft.", "px4.", "autopilot.", "airframe.px4_params", "scenario.", "estimator.", "sensors.",
+            "environment.wind", "environment.dryden", "environment.gusts", "timeline.t_", "timeline.dt_")  # fmt: skip
 NOT_RECORDED = ("timeline.dt_phys_s", "aircraft.name")
 FIXED = ("home.", "px4.mission", "autopilot.kind", "timeline.dt_", "airframe.x0")
 STARTED_WITH = ("px4.lockstep", "px4.uorb", "px4.defaults", "px4.derive_ca_params", "px4.strict_lockstep_rates",

@@ -274,6 +274,9 @@ class NativeAutopilot(ABC):
         """Rates of its modules by name, if known; 0 for one that runs at every tick."""
         return {}
 
+    def check_airframe(self, params: Mapping[str, float | int]) -> None:  # noqa: B027 (most have nothing to check)
+        """Check that it can fly with the PX4 parameters of an airframe; `open` checks the rest."""
+
     @abstractmethod
     def open(self, record: Record, plant: object, period_us: int, write: WriteRecord) -> Session:
         """Initialize its record, which is zeroed and already at its final address, and start what has to run."""

@@ -81,7 +81,10 @@ class AutopilotOptions(Part):
         stage="autopilot_kind",
     )
     params: dict[str, Number] = entry(
-        {}, "PX4 parameters, by name. With real PX4, values in `px4.params` override these.", **FLOAT32
+        {},
+        "PX4 parameters, by name. They override `airframe.px4_params`; with real PX4, values in `px4.params` override "
+        "these.",
+        **FLOAT32,
     )
     motor_failure_detection: bool = entry(
         True, "Whether the built-in autopilot removes a motor that draws no current from the control allocation."

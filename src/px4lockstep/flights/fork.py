@@ -96,7 +96,7 @@ class LiveTrunk:
         flight.simulation.continue_from(self.moment, self.start)
         target = RunFolder.create(folder, flight, holds_log=True, force=force)
         with log_of_console(target.path / PX4_LOG, printed):
-            ours, theirs = ({**one.autopilot.params, **one.px4.params_by_name} for one in (before, spec))
+            ours, theirs = before.px4_params, spec.px4_params
             self.session.set_parameters({name: value for name, value in theirs.items() if ours.get(name) != value})
             try:
                 run = fly(flight, watch)

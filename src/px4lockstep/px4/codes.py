@@ -19,7 +19,7 @@ SIZE_DIFFERS = (
 Meaning = tuple[str, str]
 _PARAMETER: dict[int, Meaning] = {
     -1: BAD_ARGUMENTS,
-    -2: ("this PX4 has no such parameter", "correct its name, or remove it from [[px4.params]]"),
+    -2: ("this PX4 has no such parameter", "correct its name, or remove it from the spec"),
     -3: ("the parameter has a different type", OURS),
     -4: ("the call failed inside PX4", "check its output"),
 }

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from itertools import islice
 from typing import Any
 
-from px4lockstep.autopilots.base import Session, check_tick, landing_of
+from px4lockstep.autopilots.base import NativeAutopilot, Session, check_tick, landing_of
 from px4lockstep.autopilots.kinds import make_autopilot, with_injectors
 from px4lockstep.autopilots.px4_library.injectors import Injector
 from px4lockstep.engine.builder import Builder
@@ -22,6 +22,7 @@ from px4lockstep.log.log import Log
 from px4lockstep.log.sink import LogSink
 from px4lockstep.part import at, dotted
 from px4lockstep.px4.missions import Mission
+from px4lockstep.px4.parameters import known_parameters
 from px4lockstep.scenario.scenario import Scenario, time_key
 from px4lockstep.spec.checks import us
 from px4lockstep.spec.code import refuse_code
@@ -189,6 +190,9 @@ def build_parts(spec: Spec, report: Report, builder: Builder, *, is_flown: bool 
                 tables = (spec.autopilot, spec.px4, (spec.home.lat_deg, spec.home.lon_deg), spec.mission)
             is_kept = spec.autopilot.capabilities.is_reusable
             autopilot = builder.made(make_autopilot, *tables) if is_kept else make_autopilot(*tables)
+            if isinstance(autopilot, NativeAutopilot) and hasattr(spec, "airframe"):
+                with at(("px4", "mission_path")):
+                    autopilot.check_airframe(spec.airframe.px4_params)
         except InputError as error:
             report.add_error(error)
     return aircraft, autopilot
@@ -231,6 +235,12 @@ def _warnings(spec: Spec, mission: Mission | None, aircraft: Aircraft) -> tuple[
     if spec.px4.params and autopilot.flies and not autopilot.takes_px4_params:
         names = _listed(param.name for param in spec.px4.params)
         found.append(f"px4.params ({names}) are for real PX4; {autopilot.name} uses autopilot.params")
+    unknown = [name for name in spec.airframe.px4_params if name not in known_parameters()]
+    if unknown and autopilot.flies and not autopilot.takes_px4_params:
+        found.append(
+            f"airframe.px4_params ({_listed(unknown)}): {autopilot.name} ignores these names, which it does not know; "
+            "only real PX4 checks their spelling"
+        )
     if spec.autopilot.params and not autopilot.flies:
         found.append(f"autopilot.params ({_listed(spec.autopilot.params)}) have no effect: autopilot.kind = 'none'")
     integrator = spec.plant.integrator

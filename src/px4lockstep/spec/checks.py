@@ -76,13 +76,13 @@ def check_mission(tables: Tables) -> Found:
 
 def check_rotor_parameters(tables: Tables) -> Found:
     """Check that CA_ROTOR parameters name existing rotors."""
-    rotors = len(tables["airframe"].rotor_pos_body_m)
-    for name, value in tables["autopilot"].params.items():
-        found = re.match(r"CA_ROTOR(\d+)_", name)
+    airframe, rotors = tables["airframe"], len(tables["airframe"].rotor_pos_body_m)
+    params = {("autopilot", "params", name): value for name, value in tables["autopilot"].params.items()}
+    params |= {("airframe", "px4_params", name): value for name, value in airframe.px4_params.items()}
+    for key, value in params.items():
+        found = re.match(r"CA_ROTOR(\d+)_", key[-1])
         if found and int(found[1]) >= rotors:
-            yield bad(
-                ("autopilot", "params", name), value, f"names a rotor that does not exist; rotors are 0 to {rotors - 1}"
-            )
+            yield bad(key, value, f"names a rotor that does not exist; rotors are 0 to {rotors - 1}")
 
 
 def check_px4(tables: Tables) -> Found:

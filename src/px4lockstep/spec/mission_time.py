@@ -44,7 +44,7 @@ def short_of_time(spec: Spec) -> tuple[str, ...]:
     if not starts or is_override or any(action in ENDS_MISSION for action in actions):
         return ()
     known = known_parameters()
-    given = {**spec.px4.default_params, **spec.autopilot.params, **spec.px4.params_by_name}
+    given = {**spec.px4.default_params, **spec.px4_params}
     try:
         params = resolve({name: value for name, value in given.items() if name in known})
         home = MapProjection(spec.home.lat_deg, spec.home.lon_deg)

@@ -119,6 +119,11 @@ class Spec(Part):
             self._missions[path] = mission_of(path)
         return self._missions[path]
 
+    @property
+    def px4_params(self) -> dict[str, float | int]:
+        """PX4 parameters by name: those of the airframe, overridden by `autopilot.params` and then `px4.params`."""
+        return {**self.airframe.px4_params, **self.autopilot.params, **self.px4.params_by_name}
+
     def __eq__(self, other: object) -> bool:
         """Return whether all values are equal; their sources are ignored."""
         if not isinstance(other, Spec) or self.model_dump() != other.model_dump():

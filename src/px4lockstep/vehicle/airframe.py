@@ -11,10 +11,26 @@ import numpy as np
 import numpy.typing as npt
 
 from px4lockstep.checks import Vector3
+from px4lockstep.errors import InputError
 from px4lockstep.jit import interpreted
 from px4lockstep.math.quaternion import cross, from_euler
-from px4lockstep.part import KEY, Found, Matrix, NotNegativeVector, Part, Quaternion, Vector, entry, fill, misfit, show
+from px4lockstep.part import (
+    KEY,
+    Found,
+    Matrix,
+    NotNegativeVector,
+    Number,
+    Part,
+    Quaternion,
+    Vector,
+    entry,
+    fill,
+    misfit,
+    show,
+)
+from px4lockstep.part.limits import FLOAT32
 from px4lockstep.plant.layout import MAX_MOTORS
+from px4lockstep.px4.parameters import check_known
 from px4lockstep.vehicle import drag
 from px4lockstep.vehicle.loading import Loading, loading_of
 from px4lockstep.vehicle.propulsion import Propulsion
@@ -122,10 +138,18 @@ class Airframe(Part, where="airframe"):
     )
     x0: InitialState = entry(InitialState(), "Initial state of the rigid body.")
     propulsion: Propulsion = entry(Propulsion(), "ESCs, motors and propellers.")
+    px4_params: dict[str, Number] = entry(
+        {},
+        "PX4 parameters of the airframe, by name, for every autopilot; the built-in one ignores those that it does not "
+        "use. They override parameters derived from the geometry; `autopilot.params` and `px4.params` override them.",
+        stage="autopilot",
+        **FLOAT32,
+    )
 
     def check(self) -> Found:
-        """Check inertia, rotor positions and axes, and that each array has one item per rotor."""
+        """Check inertia, rotors and parameters, and that each array has one item per rotor."""
         yield from self._check_inertia()
+        yield from self._check_px4_params()
         for i, pos in enumerate(self.rotor_pos_body_m):
             if max(abs(part) for part in pos) > MAX_ARM_M:
                 text = f"is out of range; PX4 allows at most {MAX_ARM_M:g} m along each axis"
@@ -146,6 +170,19 @@ class Airframe(Part, where="airframe"):
                 if rotor > rotors:
                     text = f"{KEY} = {rotor} does not exist; airframe.rotor_pos_body_m has {rotors} rotors"
                     yield ("propulsion", "overrides", k, "rotors", i), text
+
+    def _check_px4_params(self) -> Found:
+        for name, value in self.px4_params.items():
+            try:
+                check_known(name, value)
+            except InputError as error:
+                yield ("px4_params", name), f"{KEY}: {error}"
+        for i, direction in enumerate(self.propulsion.rotor_dir or default_directions(len(self.rotor_pos_body_m))):
+            name = f"CA_ROTOR{i}_KM"
+            ratio_m = self.px4_params.get(name, 0.0)
+            if ratio_m * direction < 0.0:
+                text = f"has the wrong sign for airframe.propulsion.rotor_dir[{i}] = {direction}; change one of them"
+                yield ("px4_params", name), f"{KEY} = {show(ratio_m)} {text}"
 
     def _check_inertia(self) -> Found:
         whole, diagonal, products = self.inertia_kgm2, self.inertia_diag_kgm2, self.inertia_products_kgm2

@@ -39,6 +39,6 @@ def test_a_default_that_px4_does_not_have_is_not_set(tmp_path, monkeypatch):
 def test_the_built_in_autopilot_has_them_too():
     """All of them have an effect there; the user's parameters override them."""
     spec = load_spec("iris", {"px4.defaults": "sitl", "autopilot.params": {"RTL_RETURN_ALT": 20.0}})
-    params = make_autopilot(spec.autopilot, spec.px4, (47.4, 8.5), None).params
-    assert params == {**SITL_DEFAULTS, "RTL_RETURN_ALT": 20.0}
+    autopilot = make_autopilot(spec.autopilot, spec.px4, (47.4, 8.5), None)
+    assert (autopilot.default_params, autopilot.params) == (SITL_DEFAULTS, {"RTL_RETURN_ALT": 20.0})
     assert all(resolve({})[name] != value for name, value in SITL_DEFAULTS.items())

@@ -2,7 +2,6 @@
 
 import math
 from dataclasses import dataclass, field
-from functools import cached_property
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -17,7 +16,7 @@ from px4lockstep.autopilots.builtin.land_detector import write_land_detector
 from px4lockstep.autopilots.builtin.mission import check_distance, write_mission
 from px4lockstep.autopilots.builtin.motor_failure import write_motor_failure
 from px4lockstep.autopilots.builtin.navigator import MAX_ITEMS, write_navigator
-from px4lockstep.autopilots.builtin.parameters import Params, check_use, check_values
+from px4lockstep.autopilots.builtin.parameters import Params, check_use, check_values, used_params
 from px4lockstep.autopilots.builtin.position_control import write_position_control
 from px4lockstep.autopilots.builtin.rate_control import write_rate_control
 from px4lockstep.autopilots.builtin.schedule import MAX_RATE_HZ, check_rates, effective_rates, period_us
@@ -55,7 +54,7 @@ class Builtin(NativeAutopilot):
 
     Args:
         mission: A `Mission`, or the path of its file. Without one it can't take off, but it can return and land.
-        params: PX4 parameters that differ from their defaults, by name.
+        params: PX4 parameters, by name; they override those of the airframe.
         home_lat_deg: Latitude of the origin.
         home_lon_deg: Longitude of the origin.
         rates: Rates of its modules.
@@ -67,6 +66,7 @@ class Builtin(NativeAutopilot):
             state estimate and the LNDMC parameters.
         angular_acceleration: Whether rate control gets the derivative of the body rates; `False` reproduces the
             recorded flights of the real library, whose host left it zero.
+        default_params: Defaults other than those compiled into PX4; parameters of the airframe override them.
 
     Raises:
         InputError: If the mission or a parameter is invalid.
@@ -85,6 +85,7 @@ class Builtin(NativeAutopilot):
     hover_thrust_estimate: bool = False
     land_detector: str = "host"
     angular_acceleration: bool = True
+    default_params: Params = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         """Load the mission, and check the parameters."""
@@ -92,17 +93,22 @@ class Builtin(NativeAutopilot):
             object.__setattr__(self, "mission", load_mission(self.mission))
         if self.land_detector not in ("host", "estimate"):
             raise InputError(f"land_detector = {self.land_detector!r} is unknown; allowed: host, estimate")
-        values = self._values
-        check_use(tuple(self.params), self.land_detector, self.hover_thrust_estimate)
-        check_values(values)
+        check_values(resolve({**self.default_params, **self.params}))
+        check_use(self.params, self.land_detector, self.hover_thrust_estimate)
         if self.mission is not None and len(self._items) > MAX_ITEMS:
             count = len(self._items)
             raise InputError(f"the mission has {count} items; the built-in autopilot allows at most {MAX_ITEMS}")
+
+    def check_airframe(self, params: Params) -> None:
+        """Check that it implements the values of an airframe's parameters, and can fly its mission with them."""
+        values = self._parameters(params)[1]
+        check_values(values)
         check_distance(self._items, self._home, values["MIS_DIST_1WP"])
 
-    @cached_property
-    def _values(self) -> Params:
-        return resolve(self.params)
+    def _parameters(self, airframe: Params) -> tuple[Params, Params]:
+        """Return the parameters that are used of an airframe's and the user's, and the values of all parameters."""
+        given = {**used_params(airframe, self.land_detector, self.hover_thrust_estimate), **self.params}
+        return given, resolve({**self.default_params, **given})
 
     @property
     def _home(self) -> MapProjection:
@@ -131,7 +137,8 @@ class Builtin(NativeAutopilot):
         """Write mission, parameters and options to a `BUILTIN` record."""
         if self.strict_rates:
             check_rates({f"rates.{name}": hz for name, hz in vars(self.rates).items()}, autopilot_period_us)
-        p = self._values
+        self.check_airframe(model.params)
+        given, p = self._parameters(model.params)
         record["period_s"] = autopilot_period_us / 1e6
         for name in ("navigator", "position", "attitude", "rate", "allocation"):
             record[f"{name}_module"]["period_us"] = period_us(getattr(self.rates, f"{name}_hz"))
@@ -152,7 +159,7 @@ class Builtin(NativeAutopilot):
         write_rate_control(record["rate"], p, self.angular_acceleration)
         check_us = max(autopilot_period_us, period_us(self.rates.allocation_hz))
         write_motor_failure(record["motor_failure"], self.motor_failure_detection, p["MPC_THR_HOVER"], check_us / 1e6)
-        write_allocation(record["allocation"], model.effectiveness(self.params, p))
+        write_allocation(record["allocation"], model.effectiveness(given, p))
         write_navigator(record["navigator"], p)
         write_land_detector(record["land_detector"], p, self.land_detector == "estimate")
         write_mission(record["navigator"], self._items, self._home, model.home_alt_msl_m)

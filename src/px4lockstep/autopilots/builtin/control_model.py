@@ -22,6 +22,7 @@ class ControlModel:
     batteries: int
     full_battery_v: float  # of the first battery
     home_alt_msl_m: float
+    params: Params  # PX4 parameters of the airframe
 
     @classmethod
     def of(cls, aircraft: object) -> "ControlModel":
@@ -37,6 +38,7 @@ class ControlModel:
             len(aircraft.batteries),
             aircraft.batteries[0].full_voltage_v,
             aircraft.home_alt_msl_m,
+            aircraft.airframe.px4_params,
         )
 
     def effectiveness(self, given: Params, values: Params) -> Matrix:

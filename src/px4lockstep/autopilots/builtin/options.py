@@ -16,7 +16,7 @@ SAME = {"motor_failure_detection", "hover_thrust_estimate", "land_detector", "an
 def check_parameter(own: AutopilotOptions, name: str, value: float | int) -> None:
     """Check one of `autopilot.params`."""
     values = resolve({name: value})
-    check_use((name,), own.land_detector, own.hover_thrust_estimate)
+    check_use({name: value}, own.land_detector, own.hover_thrust_estimate)
     check_values(values)
 
 
@@ -25,7 +25,8 @@ def make(own: AutopilotOptions, px4: Px4Options, home: tuple[float, float], miss
     with at(("px4", "mission_path")):  # everything else has already been checked
         return Builtin(
             mission,
-            {**px4.default_params, **own.params},
+            own.params,
+            default_params=px4.default_params,
             home_lat_deg=home[0],
             home_lon_deg=home[1],
             rates=Rates(*(max(0, getattr(px4.lockstep, name)) for name in RATES)),  # in the same order

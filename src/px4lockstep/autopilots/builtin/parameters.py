@@ -1,6 +1,6 @@
-"""The PX4 parameters that the built-in autopilot uses; all others are rejected."""
+"""The PX4 parameters that the built-in autopilot uses; a user's others are rejected, an airframe's are ignored."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 
 from px4lockstep.errors import InputError
 
@@ -22,15 +22,15 @@ USED = frozenset(
     RTL_MIN_DIST RTL_RETURN_ALT THR_MDL_FAC
     """.split()  # noqa: SIM905 (as a literal it takes 92 lines)
 )
-"""The parameters that the built-in autopilot uses besides the rotor geometry; setting any other is an error."""
+"""The parameters that the built-in autopilot uses besides the rotor geometry."""
 WITH_OPTION = {"LNDMC_": "set land_detector to 'estimate'", "HTE_": "switch hover_thrust_estimate on"}
 """Remedies for parameters that are used only with an option."""
 
 Params = Mapping[str, float | int]
 
 
-def check_use(names: Sequence[str], land_detector: str, hover_thrust_estimate: bool) -> None:
-    """Reject PX4 parameters that have no effect with these options."""
+def used_params(params: Params, land_detector: str, hover_thrust_estimate: bool) -> dict[str, float | int]:
+    """Return the PX4 parameters that have an effect with these options."""
     with_options = {"LNDMC_": land_detector == "estimate", "HTE_": hover_thrust_estimate}
 
     def is_used(name: str) -> bool:
@@ -38,7 +38,13 @@ def check_use(names: Sequence[str], land_detector: str, hover_thrust_estimate: b
             return name.rpartition("_")[2] in GEOMETRY
         return name in USED and all(is_on for start, is_on in with_options.items() if name.startswith(start))
 
-    unused = [name for name in names if not is_used(name)]
+    return {name: value for name, value in params.items() if is_used(name)}
+
+
+def check_use(params: Params, land_detector: str, hover_thrust_estimate: bool) -> None:
+    """Reject PX4 parameters that have no effect with these options."""
+    used = used_params(params, land_detector, hover_thrust_estimate)
+    unused = [name for name in params if name not in used]
     if not unused:
         return
     options = [option for start, option in WITH_OPTION.items() if any(name.startswith(start) for name in unused)]

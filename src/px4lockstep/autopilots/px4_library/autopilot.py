@@ -84,7 +84,7 @@ class Px4Library(NativeAutopilot):
 
     Args:
         mission: The mission, as `px4.load_mission` returns it.
-        params: PX4 parameters by name.
+        params: PX4 parameters by name; they override those of the airframe.
         library: The library, or a PX4 build folder; by default it is searched for.
         config: Rates of the modules.
         home_lat_deg, home_lon_deg: The origin.
@@ -92,7 +92,7 @@ class Px4Library(NativeAutopilot):
         derive_ca_params: Whether to derive the control allocation parameters from the aircraft's geometry.
         strict_rates: Whether to reject a tick that is longer than a module's period.
         angular_acceleration: Whether to publish it; without it, the D term of rate control is inactive.
-        default_params: Values to set before `params`, unless PX4 lacks the parameter.
+        default_params: Values to set before all others, unless PX4 lacks the parameter.
         msg_dir: PX4's folder `msg`, for messages that neither the library nor this package describes.
         allow_second_life: Whether PX4 may start a second time in this process; it then behaves differently.
         injectors: Python functions that publish further topics.
@@ -114,7 +114,7 @@ class Px4Library(NativeAutopilot):
     derive_ca_params: bool = True  # derive the control allocation parameters from the aircraft's geometry
     strict_rates: bool = False  # reject a tick longer than a module's period
     angular_acceleration: bool = True  # without it the D term is inactive, as in the recorded flights
-    default_params: Mapping[str, float | int] = field(default_factory=dict)  # set if PX4 has them, before `params`
+    default_params: Mapping[str, float | int] = field(default_factory=dict)  # set first, if PX4 has them
     msg_dir: str | Path | None = None  # definitions of messages that neither the library nor this package describes
     allow_second_life: bool = False  # start PX4 a second time in this process; it then behaves differently
     injectors: Sequence[Injector] = ()  # messages that Python functions publish
@@ -149,7 +149,7 @@ class Px4Library(NativeAutopilot):
         px4 = library.create(self.config, msg_dir=self.msg_dir, allow_second_life=self.allow_second_life)
         try:
             derived = ca_parameters(plant) if self.derive_ca_params else {}
-            set_parameters(px4, {**self.default_params, **derived}, self.params)
+            set_parameters(px4, {**self.default_params, **derived}, {**plant.airframe.px4_params, **self.params})
             if self.interface.published:
                 check_rotors(px4)
             self._load_mission(px4)

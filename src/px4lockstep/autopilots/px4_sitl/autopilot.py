@@ -117,10 +117,10 @@ class Px4Sitl:
             raise InputError(f"stock PX4 needs an Aircraft, not {type(plant).__name__}")
         self._crc_extra_received = crc_extra_received()
         self._build = None if self.options.wait_for_user else find_build(self.options.build_dir)
-        limits.check_parameters(self.params)
-        limits.check_sensors(self.sensors, self.params)
-        self._limit = limits.check_batteries(plant) if self.options.battery else None
         self._status, self._aircraft, self._period_us = status, plant, period_us
+        limits.check_parameters(self._given_params)
+        limits.check_sensors(self.sensors, self._given_params)
+        self._limit = limits.check_batteries(plant) if self.options.battery else None
         self._patience.period_us = period_us
         for name in ("pos", "vel", "acc"):
             getattr(status, f"{name}_sp_ned")[:] = math.nan
@@ -220,6 +220,11 @@ class Px4Sitl:
         assert self._api is not None
         return self._api
 
+    @property
+    def _given_params(self) -> dict[str, float | int]:
+        """Parameters of airframe and user, which must exist in PX4."""
+        return {**self._aircraft.airframe.px4_params, **self.params}
+
     def parameters(self) -> dict[str, float | int]:
         """Return the parameters that are set in PX4."""
         found: dict[str, float | int] = {"SDLOG_BACKEND": 0}
@@ -232,7 +237,7 @@ class Px4Sitl:
         if self.derive_ca_params:
             found |= ca_parameters(self._aircraft)
             found |= {f"PWM_MAIN_FUNC{i + 1}": 101 + i for i in range(self._rotors)}
-        return found | dict(self.params)
+        return found | self._given_params
 
     def how_to_start(self) -> str:
         """Return the command with which a user starts PX4 in its build folder, with `wait_for_user`."""
@@ -246,7 +251,7 @@ class Px4Sitl:
         assert self._api_link is not None
         assert self.instance is not None
         items = () if self.mission is None else self.mission.items
-        self._api = Api(self._api_link, items, Parameters(self.parameters(), self.params))
+        self._api = Api(self._api_link, items, Parameters(self.parameters(), self._given_params))
         options, port = self.options, SIMULATOR_PORT + self.instance
         if self._build is not None:
             folder = self._fresh_folder()
