@@ -30,7 +30,23 @@ EVERYTHING = octa(
     servo_channels=(2, 7, 1),
     gravity=Gravity("spherical"),
 )
-GRID = (iris(), octa(), twin(), EVERYTHING)
+STAND = {"speed_rad_s": (200.0, 500.0, 900.0), "thrust_n": (0.3, 2.0, 6.5), "torque_nm": (0.006, 0.034, 0.12)}
+FIRST_ORDER = {"duty": (0.1, 0.45, 1.0), "current_a": (0.3, 2.1, 11.0)}
+CUTTING = iris(
+    propulsion=propulsion(cutoff_v=9.0, overrides=[{"rotors": [2], "motor": {"r_ohm": 0.3}}], table=STAND),
+    batteries=(Battery(cells=3),),
+    buses=(PowerBus((0,), (0, 1, 2, 3), 12.0),),
+)
+LAGGED = iris(
+    propulsion=propulsion(
+        kind="first_order",
+        kT=8e-6,
+        kQ=2e-7,
+        overrides=[{"rotors": [1], "table": STAND | FIRST_ORDER}, {"rotors": [3], "table": STAND}],
+    ),
+    batteries=(Battery(cells=3),),
+)
+GRID = (iris(), octa(), twin(), EVERYTHING, CUTTING, LAGGED)
 
 
 def fill(batch):

@@ -167,13 +167,13 @@ def test_without_a_propeller_the_thrust_is_calibrated():
     [
         ({"kT": KT}, r"propulsion\.kT = 8.54858e-06 is given without kQ; a propeller needs kT and kQ"),
         ({"CP": 0.04}, r"propulsion\.CP = 0.04 is given without CT; a propeller needs CT and CP"),
-        ({"kT": KT, "kQ": KQ, "km_m": 0.05}, r"propulsion\.kT = .* is given together with km_m; give the propeller in"),
+        ({"kT": KT, "kQ": KQ, "km_m": 0.05}, r"propulsion\.kT = .* is given together with km_m; give it in one form"),
         ({"kT": KT, "kQ": KQ, "calibration_mass_kg": 2.0}, r"is given together with calibration_mass_kg"),
         ({"kT": KT, "kQ": KQ, "CT": 0.1, "CP": 0.04}, r"propulsion\.CT = 0.1 is given together with kT"),
         ({"kT": -KT, "kQ": KQ}, r"propulsion\.kT = -8.54858e-06 is out of range"),
         (
             {"overrides": [{"rotors": [1], "kT": KT, "kQ": KQ}]},
-            r"overrides\[0\]\.kT = .* is for a given propeller .*, but airframe\.propulsion is calibrated; give all",
+            r"overrides\[0\]\.kT = .* is for a given propeller, but airframe\.propulsion is calibrated; give all",
         ),
         (
             {"kT": KT, "kQ": KQ, "overrides": [{"rotors": [1], "km_m": 0.05}]},

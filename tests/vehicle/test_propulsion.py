@@ -8,7 +8,7 @@ from plant_probe import POSES, Batch, Probe, rotation
 from px4lockstep.errors import InputError
 from px4lockstep.jit import interpreted
 from px4lockstep.vehicle.battery import Battery
-from px4lockstep.vehicle.multirotor import axial_velocity
+from px4lockstep.vehicle.kinematics import axial_velocity
 
 KE = 60.0 / (2.0 * np.pi * 920.0)
 

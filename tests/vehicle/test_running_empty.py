@@ -119,11 +119,11 @@ def flown(action, **battery):
 
 
 def test_a_hover_to_empty_ends_in_a_fall_without_failsafes():
-    """It flies above 5 m, falls when the battery is empty, and hits the ground; the verdict is a crash."""
+    """It flies above 5 m, falls when the battery is empty, and hits the ground; the verdict names the battery."""
     log, summary = flown(0, capacity_ah=0.35)
     assert -log["pos_ned"][:, 2].min() > 5.0
     assert log["vel_ned"][:, 2].max() > 5.0
-    assert summary.outcome == "crashed"
+    assert (summary.outcome, summary.ending) == ("battery empty", "crashed")
     assert log["soc"][-1, 0] < 0.0
     assert log["bus_voltage_v"][-1, 0] < 3.0
     assert "battery 1 empty" in [event.label for event in events_of(log)]

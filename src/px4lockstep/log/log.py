@@ -18,7 +18,7 @@ from px4lockstep.jit.records import locked
 from px4lockstep.log.schema import BY_NAME, COLUMNS, COMPONENTS, Column, components
 from px4lockstep.math.quaternion import to_euler
 from px4lockstep.plant.layout import GROUPS
-from px4lockstep.vehicle.multirotor import axial_velocity
+from px4lockstep.vehicle.kinematics import axial_velocity
 
 Array = npt.NDArray[Any]
 

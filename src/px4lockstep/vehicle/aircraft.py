@@ -256,15 +256,22 @@ class Aircraft:
     def _write_propulsion(self, m: Any) -> None:
         rotors = m["rotors"]
         first = rotors[0]["propulsion"]
+        tables = list(dict.fromkeys((unit.table, unit.V_nom) for unit in self.propulsion_units if unit.table))
         for i, (unit, kt) in enumerate(zip(self.propulsion_units, self.thrust_constants, strict=True)):
             rotor = rotors[i]
             own = rotor["propulsion"]
             unit.write(own, kt)
             drive, first_drive = (p["inverse_eta"] * p["inverse_r"] for p in (own, first))
             m["cutoff_v"][i] = unit.esc.cutoff_v
+            unit.motor.write_lag(m["lags"][i])
+            m["table_of"][i] = -1 if unit.table is None else tables.index((unit.table, unit.V_nom))
             rotor["drive_ratio"] = drive / first_drive
             rotor["back_emf_ratio"] = own["ke"] * drive / (first["ke"] * first_drive)
             rotor["inertia_ratio"] = own["rotor_inertia"] / first["rotor_inertia"]
+        m["is_lagged"] = self.propulsion.motor.is_lagged
+        m["is_special"] = bool(tables) or self.propulsion.motor.is_lagged
+        for rec, (table, volts) in zip(m["tables"], tables, strict=False):
+            table.write(rec, volts)
         m["has_cutoff"] = bool(m["cutoff_v"].any())
         m["rotors_differ"] = any(rotor["propulsion"] != first for rotor in rotors[: len(self.rotors)])
 

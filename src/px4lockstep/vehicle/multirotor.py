@@ -25,11 +25,15 @@ from px4lockstep.vehicle.contact import CONTACT, contact_wrench
 from px4lockstep.vehicle.contact import NONE as NO_CONTACT
 from px4lockstep.vehicle.drag import BODY_QUADRATIC, DRAG, quadratic_drag_body
 from px4lockstep.vehicle.ground_effect import thrust_gain
+from px4lockstep.vehicle.kinematics import air_rel_vehicle, attitude, axial_velocity, body_rates, velocity
+from px4lockstep.vehicle.motor import LAG, esc_duty, motor_current, spin_acceleration
 from px4lockstep.vehicle.power import POWER, bus_voltage, drawn_by_avionics, rotor_slots
-from px4lockstep.vehicle.propulsion import PROPULSION, esc_duty, motor_current, propeller_load, spin_acceleration
+from px4lockstep.vehicle.propeller_table import MAX_TABLES, TABLE
+from px4lockstep.vehicle.propulsion import PROPULSION, propeller_load
 from px4lockstep.vehicle.rigid_body import BODY, angular_acceleration
 from px4lockstep.vehicle.rotor_drag import DISK, rotor_drag_wrench
 from px4lockstep.vehicle.rotor_drag import NONE as NO_ROTOR_DRAG
+from px4lockstep.vehicle.special_rotor import lagged_voltage, special_rotor
 
 ROTOR = record(
     [
@@ -59,49 +63,15 @@ MULTIROTOR = record(
         ("rotor_drag has_ground_effect", "i8"),  # `rotor_drag.IN_ONE_PLANE` …
         ("rolling_per_drag", "f8"),  # c_r / c_d [m], in one plane
         ("disks", DISK, MAX_MOTORS),
+        ("is_special", "i8"),  # 1: first-order motors, or a propeller from a table
+        ("is_lagged", "i8"),  # 1: first-order motors
+        ("table_of", "i8", MAX_MOTORS),  # -1: none
+        ("lags", LAG, MAX_MOTORS),
+        ("tables", TABLE, MAX_TABLES),
         ("has_cutoff", "i8"),  # 0: no ESC has a cut-off voltage
         ("cutoff_v", "f8", MAX_MOTORS),  # of each ESC; 0: none
     ]
 )
-
-
-@kernel
-def attitude(state):
-    """Return the attitude quaternion of a state as a tuple."""
-    x = state.x
-    return x[ATT_START], x[ATT_START + 1], x[ATT_START + 2], x[ATT_START + 3]
-
-
-@kernel
-def velocity(state):
-    """Return the ground velocity of a state, in world axes."""
-    return state.x[VEL_START], state.x[VEL_START + 1], state.x[VEL_START + 2]
-
-
-@kernel
-def body_rates(state):
-    """Return the body rates of a state."""
-    return state.x[OMEGA_START], state.x[OMEGA_START + 1], state.x[OMEGA_START + 2]
-
-
-@kernel
-def air_rel_vehicle(state, inputs, dcm):
-    """Return `v_air_rel_vehicle`, the velocity of the air relative to the vehicle, in body axes."""
-    vel = velocity(state)
-    wind = inputs.wind_ned
-    an, ae, ad = wind[0] - vel[0], wind[1] - vel[1], wind[2] - vel[2]
-    return (
-        dcm[0] * an + dcm[3] * ae + dcm[6] * ad,
-        dcm[1] * an + dcm[4] * ae + dcm[7] * ad,
-        dcm[2] * an + dcm[5] * ae + dcm[8] * ad,
-    )
-
-
-@kernel
-def axial_velocity(rotor, v_air_rel_vehicle):
-    """Return V_ax, the velocity of the air through the disk of a rotor, against its axis [m/s]."""
-    axis = rotor.axis
-    return -(v_air_rel_vehicle[0] * axis[0] + v_air_rel_vehicle[1] * axis[1] + v_air_rel_vehicle[2] * axis[2])
 
 
 @inlined_kernel
@@ -132,7 +102,9 @@ def write_duties(state, inputs, m, duties):
 @inlined_kernel
 def connected_voltage(m, b, state, inputs, duties):
     """Return the voltage of a bus [V]; 0 if the batteries are disconnected."""
-    return bus_voltage(m, b, state, duties) if inputs.faults.battery_disconnected == 0 else 0.0
+    if inputs.faults.battery_disconnected != 0:
+        return 0.0
+    return bus_voltage(m, b, state, duties) if m.is_lagged == 0 else lagged_voltage(m, b, state, inputs, duties)
 
 
 @kernel
@@ -215,16 +187,20 @@ def rhs(state, inputs, m, dstate):
                 p = rotor.propulsion
             omega = x[i_rotor + i]
             duty = dx[i_rotor + i]
-            current = motor_current(p, duty, voltage, omega)
             axis = rotor.axis
             axial = axial_velocity(rotor, v_air_rel_vehicle)
-            thrust, torque = propeller_load(p, density, omega, axial)
+            if m.is_special == 0:
+                current = motor_current(p, duty, voltage, omega)
+                thrust, torque = propeller_load(p, density, omega, axial)
+                spin = spin_acceleration(p, omega, current, torque)
+                drawn = duty * current * p.inverse_eta
+            else:
+                thrust, torque, spin, _, drawn = special_rotor(m, i, density, omega, axial, duty, voltage)
             if m.has_ground_effect != 0:
                 thrust *= thrust_gain(m.disks[i].pos_body_m, p.radius_m, dcm, x[2])
             thrust = left_of_thrust(inputs.faults, i, thrust)
-            spin = spin_acceleration(p, omega, current, torque)
             dx[i_rotor + i] = spin
-            bus_a += duty * current * p.inverse_eta
+            bus_a += drawn
 
             fx -= thrust * axis[0]
             fy -= thrust * axis[1]
@@ -309,14 +285,14 @@ def write_outputs(state, inputs, m, scratch, outputs):
             omega = x[m.i_rotor + i]
             duty = scratch.x[m.i_rotor + i]
             outputs.rotor_duty[i] = duty
-            current = motor_current(rotor.propulsion, duty, voltage, omega)
             axial = axial_velocity(rotor, v_air_rel_vehicle)
-            thrust, outputs.rotor_torque_nm[i] = propeller_load(rotor.propulsion, density, omega, axial)
+            thrust, torque, _, current, drawn = special_rotor(m, i, density, omega, axial, duty, voltage)
+            outputs.rotor_torque_nm[i] = torque
             if m.has_ground_effect != 0:
                 thrust *= thrust_gain(m.disks[i].pos_body_m, rotor.propulsion.radius_m, dcm, x[2])
             outputs.rotor_thrust_n[i] = left_of_thrust(inputs.faults, i, thrust)
             outputs.motor_current_a[i] = current
-            bus_a += duty * current * rotor.propulsion.inverse_eta
+            bus_a += drawn
         outputs.bus_voltage_v[b] = voltage
         outputs.bus_current_a[b] = bus_a
         for j in range(m.power.n_batteries):

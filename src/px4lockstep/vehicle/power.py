@@ -27,7 +27,7 @@ from px4lockstep.jit import inlined_kernel, kernel, record
 from px4lockstep.part import KEY, Found, Part, entry, spelled
 from px4lockstep.plant.layout import MAX_BATTERIES, MAX_BUSES, MAX_MOTORS, MAX_STATES
 from px4lockstep.vehicle.battery import BATTERY, Battery, source_voltage
-from px4lockstep.vehicle.propulsion import motor_current, motor_regime
+from px4lockstep.vehicle.motor import motor_current, motor_regime
 from px4lockstep.vehicle.regime import MOTOR_BITS
 
 RESIDUAL_LIMIT_V = 1e-6

@@ -1,17 +1,13 @@
-"""ESC, motor and propeller of a rotor.
+"""The propeller of a rotor, and the calibration of its thrust. ESC and motor are in `motor`.
 
-    d = clamp(duty, 0, 1), 0 below the ESC's deadzone
-    I = clamp((d V − Ke ω) / R, 0, I_max),   Ke = Kt = 60 / (2π Kv)
-    τ_e = Kt max(0, I − I0),   Q = kQ ρ ω² fQ,   T = kT ρ ω² fT
+    T = kT ρ ω² fT,   Q = kQ ρ ω² fQ
     f = 1 / (1 + k μ²),   μ = V_ax / max(1e-3, |ω| R_rotor)
-    J ω̇ = τ_e − Q − b ω,   I_bus = d I / η
 
 V_ax is the velocity of the air through the disk against the rotor axis: descending at 1 m/s in still air gives +1. μ
-enters squared, so climb and descent have the same effect. There is no negative spin and no regenerative current: a
-motor that spins faster than its voltage demands returns no energy to the bus.
+enters squared, so climb and descent have the same effect.
 
-A propeller is given by its constants, by its coefficients, or by the hover thrust. With constants at ρ_nom, T = kT ω²
-and Q = kQ ω² there. With coefficients, D = 2 R_rotor and n = ω / 2π,
+A propeller is given by its constants, its coefficients, a table (`propeller_table`), or by the hover thrust. With
+constants at ρ_nom, T = kT ω² and Q = kQ ω² there. With coefficients, D = 2 R_rotor and n = ω / 2π,
 
     T = CT ρ n² D⁴,   P = CP ρ n³ D⁵ = Q ω     (e.g. Brandt, Selig: Propeller Performance Data, AIAA 2011-1255)
 
@@ -36,8 +32,10 @@ from px4lockstep.errors import InputError
 from px4lockstep.jit import kernel, record
 from px4lockstep.part import KEY, Found, Part, entry, fill, given_keys, misfit, show, wrong
 from px4lockstep.plant.layout import MAX_MOTORS
+from px4lockstep.vehicle.motor import Esc, EscOverride, Motor, MotorOverride
+from px4lockstep.vehicle.propeller_table import MAX_TABLES, Table
 
-PROPELLERS = (("kT", "kQ"), ("CT", "CP"))
+PROPELLERS = (("kT", "kQ"), ("CT", "CP"), ("table",))
 """The keys of each way to give a propeller."""
 CALIBRATION = ("km_m", "thrust_calibration_mult", "calibration_mass_kg")
 """The keys of the hover calibration, which has defaults and applies if no propeller is given."""
@@ -51,54 +49,30 @@ PROPULSION = record(
         ("i0_a viscous_nm_s max_current_a", "f8"),
         ("rotor_inertia", "f8"),  # [kg m2]
         ("inverse_rotor_inertia inverse_eta deadzone", "f8"),
-        ("kt", "f8"),  # [N / (kg/m3) / (rad/s)2]
+        ("kt", "f8"),  # [N / (kg/m3) / (rad/s)2]; with a table, kt and kq are its gain [1 / (kg/m3)]
         ("kq inflow_kt inflow_kq radius_m", "f8"),
     ]
 )
 
 
 @kernel
-def esc_duty(propulsion, command):
-    """Return the duty that the ESC applies: within [0, 1], 0 below its deadzone."""
-    duty = min(max(command, 0.0), 1.0)
-    return duty if duty >= propulsion.deadzone else 0.0
-
-
-@kernel
-def motor_current(propulsion, duty, voltage_v, omega):
-    """Return the motor's current [A]."""
-    current = (duty * voltage_v - propulsion.ke * omega) * propulsion.inverse_r
-    return min(max(current, 0.0), propulsion.max_current_a)
-
-
-@kernel
-def motor_regime(propulsion, current_a):
-    """Return the regime of a motor: 0 driving, 1 at its current limit, 2 without torque, 3 without current."""
-    if current_a > propulsion.i0_a:
-        return 0 if current_a < propulsion.max_current_a else 1
-    return 2 if current_a > 0.0 else 3
-
-
-@kernel
-def propeller_load(propulsion, density_kg_m3, omega, axial_m_s):
-    """Return thrust [N] and torque [N m] of the propeller."""
+def inflow_factors(propulsion, omega, axial_m_s):
+    """Return the fractions of thrust and torque that axial inflow leaves."""
     # f = 1 / (1 + k (V_ax / tip)²) = tip² / (tip² + k V_ax²): one division. Skipping the second division where both
     # factors are equal does not help: LLVM computes it anyway and then selects.
     tip = max(1e-3, abs(omega) * propulsion.radius_m)
     tip_squared = tip * tip
     axial_squared = axial_m_s * axial_m_s
     thrust_factor = tip_squared / (tip_squared + propulsion.inflow_kt * axial_squared)
-    torque_factor = tip_squared / (tip_squared + propulsion.inflow_kq * axial_squared)
-    pressure = density_kg_m3 * omega * omega
-    return propulsion.kt * pressure * thrust_factor, propulsion.kq * pressure * torque_factor
+    return thrust_factor, tip_squared / (tip_squared + propulsion.inflow_kq * axial_squared)
 
 
 @kernel
-def spin_acceleration(propulsion, omega, current_a, torque_nm):
-    """Return ω̇; a rotor at rest does not start to spin backwards."""
-    drive = propulsion.ke * max(0.0, current_a - propulsion.i0_a)
-    acceleration = (drive - torque_nm - propulsion.viscous_nm_s * omega) * propulsion.inverse_rotor_inertia
-    return 0.0 if omega <= 0.0 and acceleration < 0.0 else acceleration
+def propeller_load(propulsion, density_kg_m3, omega, axial_m_s):
+    """Return thrust [N] and torque [N m] of the propeller."""
+    thrust_factor, torque_factor = inflow_factors(propulsion, omega, axial_m_s)
+    pressure = density_kg_m3 * omega * omega
+    return propulsion.kt * pressure * thrust_factor, propulsion.kq * pressure * torque_factor
 
 
 def _whole(value: Any) -> Any:
@@ -109,51 +83,6 @@ def _whole(value: Any) -> Any:
 
 
 Sign = Annotated[Literal[-1, 1], BeforeValidator(_whole)]
-
-
-class Esc(Part, where="airframe.propulsion.esc"):
-    """Electronic speed controllers (ESC), common to all motors without an override."""
-
-    eta: float = entry(0.98, "Efficiency of the ESC.", gt=0.0, le=1.0)
-    deadzone: float = entry(0.02, "Duty below which the ESC applies 0.", ge=0.0, le=1.0)
-    cutoff_v: float = entry(
-        0.0, "Bus voltage below which the ESC stops its motor until its command is 0 again; 0 disables it.", "V", ge=0.0
-    )
-
-
-class Motor(Part, where="airframe.propulsion.motor"):
-    """Brushless motors, common to all rotors without an override."""
-
-    kv_rpm_per_volt: float = entry(920.0, "Speed constant Kv of the motor.", "rpm/V", gt=0.0)
-    r_ohm: float = entry(0.25, "Winding resistance of the motor.", "Ω", gt=0.0)
-    j_kgm2: float = entry(1.2e-5, "Moment of inertia of rotor and propeller.", "kg m²", gt=0.0)
-    i0_a: float = entry(0.6, "No-load current of the motor.", "A", ge=0.0)
-    viscous_friction_nm_per_rad_s: float = entry(2e-6, "Viscous friction of the motor.", "N m s", ge=0.0)
-    max_current_a: float = entry(60.0, "Current limit of the motor.", "A", gt=0.0)
-
-    @property
-    def ke(self) -> float:
-        """Back-EMF constant [V s/rad], which is also the torque constant [N m/A]."""
-        return 60.0 / (2.0 * math.pi * self.kv_rpm_per_volt)
-
-
-class EscOverride(Part, where="airframe.propulsion.overrides.esc"):
-    """Values of the ESC that differ from `airframe.propulsion.esc`."""
-
-    eta: float | None = entry(None, "Efficiency of the ESC.", gt=0.0, le=1.0)
-    deadzone: float | None = entry(None, "Duty below which the ESC applies 0.", ge=0.0, le=1.0)
-    cutoff_v: float | None = entry(None, "Bus voltage below which the ESC stops its motor.", "V", ge=0.0)
-
-
-class MotorOverride(Part, where="airframe.propulsion.overrides.motor"):
-    """Values of the motor that differ from `airframe.propulsion.motor`."""
-
-    kv_rpm_per_volt: float | None = entry(None, "Speed constant Kv of the motor.", "rpm/V", gt=0.0)
-    r_ohm: float | None = entry(None, "Winding resistance of the motor.", "Ω", gt=0.0)
-    j_kgm2: float | None = entry(None, "Moment of inertia of rotor and propeller.", "kg m²", gt=0.0)
-    i0_a: float | None = entry(None, "No-load current of the motor.", "A", ge=0.0)
-    viscous_friction_nm_per_rad_s: float | None = entry(None, "Viscous friction of the motor.", "N m s", ge=0.0)
-    max_current_a: float | None = entry(None, "Current limit of the motor.", "A", gt=0.0)
 
 
 OWN = ("V_nom", "rotor_radius_m", "inflow_kT", "inflow_kQ", "rotor_drag", "rolling_moment")
@@ -172,6 +101,7 @@ class Override(Part, where="airframe.propulsion.overrides"):
     kQ: float | None = entry(None, "Torque per squared speed of the propeller at `rho_nom`.", "N m s²", gt=0.0)  # noqa: N815
     CT: float | None = entry(None, "Thrust coefficient of the propeller.", gt=0.0, le=10.0)
     CP: float | None = entry(None, "Power coefficient of the propeller.", gt=0.0, le=10.0)
+    table: Table | None = entry(None, "Propeller from a test stand.")
     V_nom: float | None = entry(None, "Voltage at which the thrust is calibrated.", "V", gt=0.0)
     rotor_radius_m: float | None = entry(None, "Radius of the propeller.", "m", gt=0.0)
     inflow_kT: float | None = entry(None, "Coefficient of thrust loss with axial inflow.", ge=0.0)  # noqa: N815
@@ -217,6 +147,7 @@ class Propulsion(Part, where="airframe.propulsion"):
     CP: float | None = entry(
         None, "Power coefficient of the propeller, with n in rev/s and D = 2 `rotor_radius_m`.", gt=0.0, le=10.0
     )
+    table: Table | None = entry(None, "Propeller from a test stand.")
     km_m: float = entry(0.05, "Torque per thrust of a calibrated propeller.", "m", gt=0.0)
     V_nom: float = entry(12.0, "Voltage at which the thrust is calibrated.", "V", gt=0.0)
     rho_nom: float = entry(1.225, "Air density at which the thrust is calibrated.", "kg/m³", gt=0.0)
@@ -260,7 +191,7 @@ class Propulsion(Part, where="airframe.propulsion"):
         for k, override in enumerate(self.overrides):
             form = _form_of(override)
             if form and self.is_calibrated != (form not in PROPELLERS):
-                here = "a given propeller (kT, kQ or CT, CP)" if self.is_calibrated else "a calibrated propeller"
+                here = "a given propeller" if self.is_calibrated else "a calibrated propeller"
                 there = "is calibrated" if self.is_calibrated else f"has {(_form_of(self) or form)[0]}"
                 text = f"is for {here}, but airframe.propulsion {there}; give all propellers, or calibrate all"
                 yield ("overrides", k, form[0]), f"{KEY} = {show(getattr(override, form[0]))} {text}"
@@ -269,6 +200,22 @@ class Propulsion(Part, where="airframe.propulsion"):
                     text = f"{KEY} = {rotor} is used more than once; a rotor can have one override"
                     yield ("overrides", k, "rotors", i), text
                 seen[rotor] = k
+        yield from self._check_tables()
+
+    def _check_tables(self) -> Found:
+        """Check that tables fit the motors, and that there are not too many of them."""
+        units = [((), self), *((("overrides", k), each.applied(self)) for k, each in enumerate(self.overrides))]
+        for where, unit in units:
+            own = unit.table
+            for name in ("duty", "current_a"):
+                if own is not None and getattr(own, name) is not None and not unit.motor.is_lagged:
+                    text = "is for motors of kind = 'first_order'; omit it, or choose that kind"
+                    yield (*where, "table", name), f"{KEY} = {show(getattr(own, name))} {text}"
+            for key, text in unit.motor.check() if where else ():
+                yield (*where, "motor", *key), text
+        tables = len(dict.fromkeys(unit.table for _, unit in units if unit.table is not None))
+        if tables > MAX_TABLES:
+            yield ("overrides",), f"{KEY} has {tables} different tables; there may be at most {MAX_TABLES}"
 
     def units(self, rotors: int) -> tuple["Propulsion", ...]:
         """Return the propulsion of each rotor, without overrides."""
@@ -288,11 +235,13 @@ class Propulsion(Part, where="airframe.propulsion"):
     @property
     def is_calibrated(self) -> bool:
         """Whether the thrust is calibrated to the weight, because no propeller is given."""
-        return self.kT is None and self.CT is None
+        return self.kT is None and self.CT is None and self.table is None
 
     @property
     def given_kt(self) -> float:
-        """Thrust constant of a given propeller [N / (kg/m³) / (rad/s)²]."""
+        """Thrust constant of a given propeller [N / (kg/m³) / (rad/s)²]; of a table, at its last point."""
+        if self.table is not None:
+            return self.table.last_kt / self.rho_nom
         if self.CT is not None:
             per_turn = self.diameter_m * self.diameter_m / (2.0 * math.pi)
             return self.CT * per_turn * per_turn
@@ -300,7 +249,9 @@ class Propulsion(Part, where="airframe.propulsion"):
 
     @property
     def torque_per_thrust_m(self) -> float:
-        """Ratio of torque to thrust of the propeller, kQ / kT."""
+        """Ratio of torque to thrust of the propeller, kQ / kT; of a table, at its last point."""
+        if self.table is not None:
+            return self.table.last_torque_per_thrust_m
         if self.CT is not None and self.CP is not None:
             return self.CP * self.diameter_m / (2.0 * math.pi * self.CT)
         return self.kQ / self.kT if self.kQ is not None and self.kT is not None else self.km_m
@@ -323,6 +274,9 @@ class Propulsion(Part, where="airframe.propulsion"):
     def thrust_constant(self, hover_thrust_n: float) -> float:
         """Return the kT that gives the calibrated multiple of the hover thrust at duty 1, in steady state."""
         thrust_n = self.thrust_calibration_mult * hover_thrust_n
+        if self.motor.is_lagged:
+            omega = self.full_speed_rad_s(0.0)
+            return thrust_n / (self.rho_nom * omega * omega)
         spin_left = self.full_torque_nm - self.km_m * thrust_n
         if spin_left <= 0.0:
             raise _too_heavy(
@@ -339,17 +293,35 @@ class Propulsion(Part, where="airframe.propulsion"):
         As their calibration does, calibrated rotors neglect I0 and the current limit.
         """
         motor, friction, torque = self.motor, self.friction_nm_s, self.full_torque_nm
-        load = self.torque_per_thrust_m * (kt * (self.rho_nom if density_kg_m3 is None else density_kg_m3))
+        density = self.rho_nom if density_kg_m3 is None else density_kg_m3
+        if motor.is_lagged:
+            at_full_duty = self.table.full_speed_rad_s if self.table is not None else None
+            return min(at_full_duty or motor.max_speed_rad_s, self.V_nom / motor.ke)
+        load = self.torque_per_thrust_m * (kt * density)
         if self.is_calibrated:
             return _steady_speed(load, friction, torque)
         at_limit = motor.ke * max(0.0, motor.max_current_a - motor.i0_a)
+        if self.table is not None:
+            low, high = 0.0, self.V_nom / motor.ke
+            while low < (omega := 0.5 * (low + high)) < high:
+                drive = min(at_limit, motor.ke * ((self.V_nom - motor.ke * omega) / motor.r_ohm - motor.i0_a))
+                left = drive - motor.viscous_friction_nm_per_rad_s * omega
+                is_below = left > self._table_loads(kt, density, omega)[1]
+                low, high = (omega, high) if is_below else (low, omega)
+            return low
         driven = _steady_speed(load, friction, max(0.0, torque - motor.ke * motor.i0_a))
         return min(driven, _steady_speed(load, motor.viscous_friction_nm_per_rad_s, at_limit))
 
     def full_thrust_n(self, kt: float, density_kg_m3: float | None = None) -> float:
         """Return the thrust at duty 1, V_nom and an air density, by default rho_nom, in steady state."""
-        omega = self.full_speed_rad_s(kt, density_kg_m3)
-        return kt * (self.rho_nom if density_kg_m3 is None else density_kg_m3) * omega * omega
+        omega, density = self.full_speed_rad_s(kt, density_kg_m3), density_kg_m3 or self.rho_nom
+        return self._table_loads(kt, density, omega)[0] if self.table is not None else kt * density * omega * omega
+
+    def _table_loads(self, kt: float, density_kg_m3: float, omega: float) -> tuple[float, float]:
+        """Return thrust and torque of a propeller with a table; kT relative to that of the table scales them."""
+        thrust_n, torque_nm = self.table.loads(omega) if self.table is not None else (0.0, 0.0)
+        gain = kt / self.given_kt * density_kg_m3 / self.rho_nom
+        return gain * thrust_n, gain * torque_nm
 
     def thrust_constants(self, hover_thrust_n: float, rotors: int) -> tuple[float, ...]:
         """Return kT of each rotor: given, or together the calibrated multiple of the hover thrust at duty 1."""
@@ -383,7 +355,9 @@ class Propulsion(Part, where="airframe.propulsion"):
         return self.model_copy(update={"thrust_calibration_mult": most_n / hover_thrust_n})
 
     def time_constant_s(self, hover_thrust_n: float, kt: float) -> float:
-        """Return the time constant of motor and propeller at hover, J / (b + Kt Ke / R + 2 kQ ρ ω)."""
+        """Return the motor's time constant: at hover J / (b + Kt Ke / R + 2 kQ ρ ω), or that of its first-order lag."""
+        if self.motor.is_lagged:
+            return min(self.motor.tau_up_s, self.motor.tau_down_s)
         # kQ ρ ω = km kT ρ ω with kT ρ ω² = T
         propeller = 2.0 * self.torque_per_thrust_m * math.sqrt(hover_thrust_n * kt * self.rho_nom)
         return self.motor.j_kgm2 / (self.friction_nm_s + propeller)
@@ -394,6 +368,8 @@ class Propulsion(Part, where="airframe.propulsion"):
         fill(rec, motor, ke=motor.ke, inverse_r=1.0 / motor.r_ohm, viscous_nm_s=motor.viscous_friction_nm_per_rad_s)
         fill(rec, motor, rotor_inertia=motor.j_kgm2, inverse_rotor_inertia=1.0 / motor.j_kgm2)
         fill(rec, self.esc, inverse_eta=1.0 / self.esc.eta, kt=kt, kq=self.torque_per_thrust_m * kt)
+        if self.table is not None:
+            rec["kt"] = rec["kq"] = kt / self.given_kt / self.rho_nom
         fill(rec, self, inflow_kt=self.inflow_kT, inflow_kq=self.inflow_kQ, radius_m=self.rotor_radius_m)
 
 
@@ -407,7 +383,7 @@ def _check_forms(part: "Override | Propulsion") -> Found:
     given = [given_keys(part, form) for form in part.forms]
     found = [names for names in given if names]
     if len(found) > 1:
-        text = f"is given together with {found[0][0]}; give the propeller in one form: kT and kQ, CT and CP, or km_m"
+        text = f"is given together with {found[0][0]}; give it in one form: kT and kQ, CT and CP, table, or km_m"
         yield misfit(found[1][0], getattr(part, found[1][0]), text)
         return
     for names, form in zip(given, part.forms, strict=True):
@@ -427,7 +403,7 @@ def _bound_n(units: Iterable[Propulsion]) -> float:
     """Return the thrust that rotors together can't reach, Σ Kt V / (R km)."""
     total = 0.0
     for unit in units:
-        total += unit.full_torque_nm / unit.torque_per_thrust_m
+        total += math.inf if unit.motor.is_lagged else unit.full_torque_nm / unit.torque_per_thrust_m
     return total
 
 

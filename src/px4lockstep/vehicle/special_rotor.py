@@ -1,0 +1,110 @@
+"""Rotors with first-order motors or with propellers from a table; most rotors have neither.
+
+The kernels use the `MULTIROTOR` record `m`. The power P of first-order motors does not depend on the voltage unless it
+limits them, so that the voltage of their bus solves
+
+    V² − (V0 − R0 I_a) V + R0 P = 0
+
+with the current I_a of the avionics: the larger root, as the smaller one is unstable. If the voltage limits a motor, or
+if the battery can't deliver the power, a voltage that satisfies V = V0 − R0 I(V) is found by bisection.
+"""
+
+import math
+
+from px4lockstep.environment.atmosphere import density_kg_m3
+from px4lockstep.jit import kernel
+from px4lockstep.math.quaternion import to_dcm
+from px4lockstep.vehicle.kinematics import air_rel_vehicle, attitude, axial_velocity
+from px4lockstep.vehicle.motor import commanded_speed, lagged_regime, lagged_spin, motor_current, spin_acceleration
+from px4lockstep.vehicle.power import BISECTIONS, RESIDUAL_LIMIT_V, avionics_current, open_voltage
+from px4lockstep.vehicle.propeller_table import load_value, speed_value
+from px4lockstep.vehicle.propulsion import inflow_factors, propeller_load
+from px4lockstep.vehicle.regime import MOTOR_BITS
+
+
+@kernel
+def rotor_load(m, i, density, omega, axial):
+    """Return thrust [N] and torque [N m] of a propeller with or without a table."""
+    p = m.rotors[i].propulsion
+    if m.table_of[i] < 0:
+        return propeller_load(p, density, omega, axial)
+    table = m.tables[m.table_of[i]]
+    thrust_factor, torque_factor = inflow_factors(p, omega, axial)
+    thrust = load_value(table.thrust, omega) * thrust_factor
+    return p.kt * density * thrust, p.kq * density * load_value(table.torque, omega) * torque_factor
+
+
+@kernel
+def first_order_motor(m, i, density, omega, duty, voltage, torque):
+    """Return ω̇, the motor's current, its power from the bus, and its regime."""
+    p = m.rotors[i].propulsion
+    table = m.tables[max(m.table_of[i], 0)]
+    commanded = commanded_speed(m.lags[i], duty)
+    if m.table_of[i] >= 0 and table.speed.points > 0 and duty > 0.0:
+        commanded = speed_value(table.speed, duty)
+    target = min(commanded, voltage / p.ke)
+    spin = lagged_spin(m.lags[i], target, omega)
+    drive = p.rotor_inertia * spin + torque + p.viscous_nm_s * omega
+    power = drive * omega * p.inverse_eta
+    if m.table_of[i] >= 0 and table.power.points > 0:
+        steady = p.kt * density * load_value(table.power, omega)
+        power = steady + p.rotor_inertia * spin * omega * p.inverse_eta
+    regime = lagged_regime(commanded, target, omega, min(drive, power))
+    return spin, max(0.0, drive) / p.ke, max(0.0, power), regime
+
+
+@kernel
+def lagged_current(m, b, state, duties, density, voltage):
+    """Return the current of the first-order motors on a bus [A]; `duties.x[i]` is the torque of rotor i."""
+    power = 0.0
+    for i in range(m.n_rotors):
+        if m.rotors[i].bus == b:
+            omega, duty = state.x[m.i_rotor + i], duties.x[m.i_rotor + i]
+            power += first_order_motor(m, i, density, omega, duty, voltage, duties.x[i])[2]
+    return power / voltage if voltage > 0.0 else 0.0
+
+
+@kernel
+def lagged_voltage(m, b, state, inputs, duties):
+    """Return the voltage of a bus with first-order motors [V]; set the bits of `duties.regime`.
+
+    The first values of `duties.x`, which are free, hold the torques of the propellers.
+    """
+    bus = m.power.buses[b]
+    density = density_kg_m3(m.home_alt_m - state.x[2])
+    v_air_rel_vehicle = air_rel_vehicle(state, inputs, to_dcm(attitude(state)))
+    for i in range(m.n_rotors):
+        axial = axial_velocity(m.rotors[i], v_air_rel_vehicle)
+        duties.x[i] = rotor_load(m, i, density, state.x[m.i_rotor + i], axial)[1]
+    v0 = open_voltage(m, b, state)
+    high = max(v0 - bus.r0_ohm * avionics_current(bus, v0), 0.0)
+    power = lagged_current(m, b, state, duties, density, high) * high
+    root = high * high - 4.0 * bus.r0_ohm * power
+    v = 0.5 * (high + math.sqrt(root)) if root >= 0.0 else 0.0
+    if abs(v + bus.r0_ohm * lagged_current(m, b, state, duties, density, v) - high) > RESIDUAL_LIMIT_V:
+        low = 0.0
+        open_v = high
+        for _ in range(BISECTIONS):
+            v = 0.5 * (low + high)
+            if v + bus.r0_ohm * lagged_current(m, b, state, duties, density, v) > open_v:
+                high = v
+            else:
+                low = v
+    v = max(v, bus.min_voltage_v)
+    for i in range(m.n_rotors):
+        if m.rotors[i].bus == b:
+            omega, duty = state.x[m.i_rotor + i], duties.x[m.i_rotor + i]
+            duties.regime |= first_order_motor(m, i, density, omega, duty, v, duties.x[i])[3] << (MOTOR_BITS * i)
+    return v
+
+
+@kernel
+def special_rotor(m, i, density, omega, axial, duty, voltage):
+    """Return thrust, torque, ω̇, motor current and bus current of a rotor of any kind."""
+    p = m.rotors[i].propulsion
+    thrust, torque = rotor_load(m, i, density, omega, axial)
+    if m.is_lagged != 0:
+        spin, current, power, _ = first_order_motor(m, i, density, omega, duty, voltage, torque)
+        return thrust, torque, spin, current, power / voltage if voltage > 0.0 else 0.0
+    current = motor_current(p, duty, voltage, omega)
+    return thrust, torque, spin_acceleration(p, omega, current, torque), current, duty * current * p.inverse_eta
