@@ -20,7 +20,8 @@ def test_an_aircraft_that_cannot_lift_itself_is_a_warning():
     """8 kg on motors for 1.5 kg: with the ratio and the remedy. Without an autopilot, nothing flies."""
     (warning,) = build(load_spec("iris", HEAVY)).warnings
     assert re.match(
-        r"the aircraft can't take off: full thrust is 0\.3\d of its weight \(8 kg\); reduce airframe\.mass_kg", warning
+        r"the aircraft can't lift its weight: full thrust at V_nom is 0\.3\d of it \(8 kg\); reduce airframe\.mass_kg",
+        warning,
     )
     assert build(load_spec("iris", HEAVY | {"autopilot.kind": "none"})).warnings == ()
     (loaded,) = build(load_spec("iris", {"airframe.payload_kg": 6.5})).warnings
@@ -40,7 +41,7 @@ def test_spec_check_prints_both_and_counts_them(tmp_path, capsys):
     assert check_spec(str(write(tmp_path, text))) == 0
     said = capsys.readouterr().out.splitlines()
     assert said[0].startswith("warning: timeline.t_end_s = 60 is probably too short: the mission needs about 67 s")
-    assert said[1].startswith("warning: the aircraft can't take off: full thrust is 0.3")
+    assert said[1].startswith("warning: the aircraft can't lift its weight: full thrust at V_nom is 0.3")
     assert said[2].endswith("field.toml: OK, 2 warnings")
 
 

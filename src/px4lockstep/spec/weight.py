@@ -19,7 +19,7 @@ def _cannot_lift(spec: Spec, aircraft: Aircraft) -> tuple[str, ...]:
     if not spec.autopilot.capabilities.flies or aircraft.gravity.at_home_m_s2 <= 0.0 or ratio >= 1.0:
         return ()
     mass = f"{aircraft.loading.mass_kg:g} kg"
-    return (f"the aircraft can't take off: full thrust is {ratio:.2f} of its weight ({mass}); {LIGHTER}",)
+    return (f"the aircraft can't lift its weight: full thrust at V_nom is {ratio:.2f} of it ({mass}); {LIGHTER}",)
 
 
 def mass_changes_motors(spec: Spec, *, is_changed: bool = False) -> tuple[str, ...]:
