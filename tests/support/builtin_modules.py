@@ -91,10 +91,10 @@ def run_rates(controls, rows_of_estimate, dt_s, is_landed, commands, log):
 
 
 @kernel
-def run_attitude(controls, rows_of_estimate, commands):
+def run_attitude(controls, rows_of_estimate, is_spinning, commands):
     """Control the attitude of each row."""
     for k in range(len(commands)):
-        control_attitude(controls[min(k, len(controls) - 1)], rows_of_estimate[k], commands[k])
+        control_attitude(controls[min(k, len(controls) - 1)], rows_of_estimate[k], is_spinning, commands[k])
 
 
 @kernel

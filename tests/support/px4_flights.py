@@ -116,7 +116,7 @@ def answer_tick(a, t_us, bus, recorded, answer, motors):
     answer.thrust_sp_body[2] = -a.collective
     out.thrust_sp_body[2] = px4.thrust_sp_body[2]
 
-    control_attitude(a.attitude, estimate, out)
+    control_attitude(a.attitude, estimate, False, out)
     for i in range(3):
         answer.rate_sp_body[i] = out.rate_sp_body[i]
         out.rate_sp_body[i] = px4.rate_sp_body[i]

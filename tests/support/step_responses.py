@@ -72,7 +72,7 @@ def step_loops(builtin, bus, t_us, outermost):
         control_position(a.position, estimate, dt_s)
         a.collective = write_attitude_setpoint(a.position, estimate, a.attitude, out)
     if is_due(a.attitude_module, t_us) and outermost >= ATTITUDE:
-        control_attitude(a.attitude, estimate, out)
+        control_attitude(a.attitude, estimate, False, out)
     dt_s = elapsed_s(a.rate_module, t_us, 0.000125, 0.02)
     if is_due(a.rate_module, t_us):
         out.thrust_sp_body[2] = -a.collective

@@ -37,7 +37,7 @@ def quaternion(rotation):
 def rates(attitude, setpoint, **options):
     """Return the rate setpoint at an attitude; both rotations are from body to NED."""
     command = outs(1, q_sp=quaternion(setpoint))
-    run_attitude(rows(controller(**options)), rows(estimates(1, q_bn=quaternion(attitude))), rows(command))
+    run_attitude(rows(controller(**options)), rows(estimates(1, q_bn=quaternion(attitude))), False, rows(command))
     return command["rate_sp_body"][0]
 
 
@@ -51,7 +51,7 @@ def test_the_rate_is_zero_at_the_setpoint():
     for pose in POSES:
         assert rates(pose, pose) == pytest.approx(np.zeros(3), abs=1e-7)
         command = outs(1, q_sp=-quaternion(pose))
-        run_attitude(rows(controller()), rows(estimates(1, q_bn=quaternion(pose))), rows(command))
+        run_attitude(rows(controller()), rows(estimates(1, q_bn=quaternion(pose))), False, rows(command))
         assert command["rate_sp_body"][0] == pytest.approx(np.zeros(3), abs=1e-7)
 
 
@@ -155,3 +155,14 @@ def test_gains_are_those_of_the_parameters():
     assert control["p"] == pytest.approx((5.0, 4.0, 4.0), rel=1e-7)
     assert control["rate_limit_rad_s"] == pytest.approx(np.radians((220.0, 220.0, 90.0)), rel=1e-7)
     assert part(builtin_record(MC_YAW_P=2.0, MC_YAW_WEIGHT=0.0), "attitude")["p"][0, 2] == 2.0
+
+
+@pytest.mark.parametrize("spin", [-12.0, 0.0, 5.0])
+def test_a_spinning_vehicle_tilts_towards_the_setpoint(spin):
+    """In axes that do not spin, the rates of ω̇ = k (ω_sp − ω) + 2 i r ω settle at the setpoint without a spin."""
+    command = outs(1, q_sp=quaternion(turned(0.02, -0.01, 0.0)))
+    estimate = estimates(1, omega_body=(0.0, 0.0, spin))
+    wanted = rates(IDENTITY, turned(0.02, -0.01, 0.0))
+    run_attitude(rows(controller()), rows(estimate), True, rows(command))
+    given, k = complex(*command["rate_sp_body"][0, :2]), 20.0
+    assert k * given / (k - 2j * spin) == pytest.approx(complex(*wanted[:2]), abs=ROUNDING)

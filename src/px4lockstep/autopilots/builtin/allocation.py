@@ -64,7 +64,7 @@ PRIORITY = (1.0, 1.0, 0.002, 1.0, 1.0, 0.03)
 """Weights w of the setpoints after a failure: torques, then thrusts. The rows of B have similar magnitudes."""
 EVENNESS = 1e-5
 """Weight ε of the motor commands, which spreads thrust evenly where setpoints leave a choice."""
-SWEEPS = 40
+SWEEPS = np.int64(40)
 """Coordinate descent sweeps per tick; from the previous commands, roll and pitch are then exact to 1e-3."""
 LIFT_RATIO = 4.0
 """Upper limit of a motor command as a multiple of the thrust setpoint, after a failure."""
@@ -263,15 +263,6 @@ def distribute(a, yaw_priority, sweeps):
 
 
 @kernel
-def allocate_without_failed(a, out):
-    """Compute motor commands in [0, 1] for the motors that are left."""
-    for axis in range(3):
-        a.wanted[axis] = out.torque_sp_body[axis]
-        a.wanted[3 + axis] = out.thrust_sp_body[axis]
-    distribute(a, PRIORITY[YAW], SWEEPS)
-
-
-@kernel
 def note_saturation(a, out, rate_control):
     """Report torques that could not be achieved to the rate controller."""
     tolerance = FLOAT32_EPSILON if a.removed_mask == 0 else UNACHIEVED
@@ -284,37 +275,34 @@ def note_saturation(a, out, rate_control):
 
 
 @inlined_kernel
-def allocate_all(a, out):
-    """Compute motor commands in [0, 1] for all motors."""
-    torque, thrust = out.torque_sp_body, out.thrust_sp_body
-    for i in range(a.n_rotors):
-        a.sp[i] = (
-            a.mix[i, ROLL] * torque[0]
-            + a.mix[i, PITCH] * torque[1]
-            + a.mix[i, THRUST_X] * thrust[0]
-            + a.mix[i, THRUST_Y] * thrust[1]
-            + a.mix[i, THRUST_Z] * thrust[2]
-        )
-    if is_saturated(a, 1.0):
-        desaturate(a, THRUST_Z, 1.0, True)
-        desaturate(a, ROLL, 1.0, False)
-        desaturate(a, PITCH, 1.0, False)
-    for i in range(a.n_rotors):
-        a.sp[i] += a.mix[i, YAW] * torque[2]
-    if is_saturated(a, 1.0):
-        desaturate(a, YAW, 1.0 + YAW_MARGIN, False)
-        desaturate(a, THRUST_Z, 1.0, True)
-    for i in range(a.n_rotors):
-        a.sp[i] = clamp(a.sp[i], 0.0, 1.0)
-
-
-@inlined_kernel
 def allocate(a, t_us, rate_control, out):
     """Compute motor commands in [0, 1] from the torque and thrust setpoints."""
-    if a.removed_mask == 0:
-        allocate_all(a, out)
+    torque, thrust = out.torque_sp_body, out.thrust_sp_body
+    if a.removed_mask != 0:
+        for axis in range(3):
+            a.wanted[axis] = torque[axis]
+            a.wanted[3 + axis] = thrust[axis]
+        distribute(a, PRIORITY[YAW], SWEEPS)
     else:
-        allocate_without_failed(a, out)
+        for i in range(a.n_rotors):
+            a.sp[i] = (
+                a.mix[i, ROLL] * torque[0]
+                + a.mix[i, PITCH] * torque[1]
+                + a.mix[i, THRUST_X] * thrust[0]
+                + a.mix[i, THRUST_Y] * thrust[1]
+                + a.mix[i, THRUST_Z] * thrust[2]
+            )
+        if is_saturated(a, 1.0):
+            desaturate(a, THRUST_Z, 1.0, True)
+            desaturate(a, ROLL, 1.0, False)
+            desaturate(a, PITCH, 1.0, False)
+        for i in range(a.n_rotors):
+            a.sp[i] += a.mix[i, YAW] * torque[2]
+        if is_saturated(a, 1.0):
+            desaturate(a, YAW, 1.0 + YAW_MARGIN, False)
+            desaturate(a, THRUST_Z, 1.0, True)
+        for i in range(a.n_rotors):
+            a.sp[i] = clamp(a.sp[i], 0.0, 1.0)
     if t_us - a.last_status_us >= STATUS_PERIOD_US:
         a.last_status_us = t_us
         note_saturation(a, out, rate_control)

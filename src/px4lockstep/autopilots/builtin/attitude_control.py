@@ -16,7 +16,7 @@ vehicle, in axes that do not spin:
 
     ω̇ = k (ω_sp − ω) + 2 i r ω,   so that   ω → ω_sp / (1 − 2 i r/k)
 
-`lead_spin` multiplies the setpoint by the inverse, 1 − i r T, with T = 2/k.
+The setpoint is therefore multiplied by 1 − i r T, with T = 2/k.
 
 After D. Brescianini, M. Hehn, R. D'Andrea, "Nonlinear Quadrocopter Attitude Control", ETH Zürich, 2013.
 """
@@ -136,8 +136,8 @@ def attitude_error(control, q_bn, q_sp):
 
 
 @inlined_kernel
-def control_attitude(control, estimate, out):
-    """Write the body rate setpoint from the attitude setpoint."""
+def control_attitude(control, estimate, is_spinning, out):
+    """Write the body rate setpoint from the attitude setpoint; `is_spinning` compensates it for a spin."""
     q = estimate.q_bn
     q_bn = (q[0], q[1], q[2], q[3])
     error = attitude_error(control, q_bn, (out.q_sp[0], out.q_sp[1], out.q_sp[2], out.q_sp[3]))
@@ -145,15 +145,11 @@ def control_attitude(control, estimate, out):
     for i in range(3):
         limit = control.rate_limit_rad_s[i]
         out.rate_sp_body[i] = clamp(error[i] * control.p[i] + control.yawspeed_sp * down[i], -limit, limit)
-
-
-@kernel
-def lead_spin(estimate, out):
-    """Compensate the roll and pitch rate setpoints for the spin of a vehicle without heading control."""
-    angle = SPIN_LEAD_S * estimate.omega_body[2]
-    roll, pitch = out.rate_sp_body[0], out.rate_sp_body[1]
-    out.rate_sp_body[0] = roll + angle * pitch
-    out.rate_sp_body[1] = pitch - angle * roll
+    if is_spinning:
+        angle = SPIN_LEAD_S * estimate.omega_body[2]
+        roll, pitch = out.rate_sp_body[0], out.rate_sp_body[1]
+        out.rate_sp_body[0] = roll + angle * pitch
+        out.rate_sp_body[1] = pitch - angle * roll
 
 
 def write_attitude_control(control: Any, p: Params) -> None:

@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from px4lockstep.autopilots.builtin.allocation import PITCH, PRIORITY, ROLL, THRUST_Z, YAW, distribute
+from px4lockstep.autopilots.builtin.allocation import PRIORITY, THRUST_Z, YAW, distribute
 from px4lockstep.jit import kernel, record
 from px4lockstep.plant.layout import MAX_MOTORS
 
@@ -84,36 +84,29 @@ def find_dead_motors(failure, t_us, n_rotors, commands, outputs):
 
 
 @kernel
-def controls(allocation, axis, thrust):
-    """Return whether the motors that are left can apply the margin about an axis in both directions.
-
-    Roll, pitch and thrust must be achieved, too. `wanted`, `missing` and the commands are overwritten.
-    """
-    last = max(axis, PITCH)
-    for side in range(2):
-        for k in range(6):
-            allocation.wanted[k] = 0.0
-        allocation.wanted[axis] = MARGIN if side == 0 else -MARGIN
-        allocation.wanted[THRUST_Z] = -thrust
-        distribute(allocation, CHECK_PRIORITY if axis == YAW else PRIORITY[YAW], CHECK_SWEEPS)
-        if abs(allocation.missing[THRUST_Z]) > TOLERANCE * thrust:
-            return False
-        for k in range(last + 1):
-            if abs(allocation.missing[k]) > TOLERANCE * MARGIN:
-                return False
-    return True
-
-
-@kernel
 def remove_failed(failure, allocation):
-    """Remove the failed motors from the allocation, if the others can control the vehicle."""
+    """Remove the failed motors from the allocation, if the others can control roll and pitch.
+
+    They must apply the margin about an axis in both directions, together with the thrust. The commands are overwritten.
+    """
     before_mask = allocation.removed_mask
     allocation.removed_mask = failure.failed_mask
-    thrust = 0.5 * failure.hover_thrust
-    if controls(allocation, ROLL, thrust) and controls(allocation, PITCH, thrust):
-        failure.heading_is_lost = int(not controls(allocation, YAW, failure.hover_thrust))
-    else:
-        allocation.removed_mask = before_mask
+    for case in range(6):
+        axis = case // 2
+        thrust = failure.hover_thrust if axis == YAW else 0.5 * failure.hover_thrust
+        for k in range(6):
+            allocation.wanted[k] = 0.0
+        allocation.wanted[axis] = MARGIN if case % 2 == 0 else -MARGIN
+        allocation.wanted[THRUST_Z] = -thrust
+        distribute(allocation, CHECK_PRIORITY if axis == YAW else PRIORITY[YAW], CHECK_SWEEPS)
+        is_missing = abs(allocation.missing[THRUST_Z]) > TOLERANCE * thrust
+        for k in range(3 if axis == YAW else 2):
+            is_missing = is_missing or abs(allocation.missing[k]) > TOLERANCE * MARGIN
+        if is_missing and axis == YAW:
+            failure.heading_is_lost = 1
+        elif is_missing:
+            allocation.removed_mask = before_mask
+            return
 
 
 @kernel

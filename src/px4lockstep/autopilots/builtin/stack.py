@@ -8,7 +8,7 @@ import math
 
 from px4lockstep.autopilots.builtin import flight_task, hover_thrust, position_control
 from px4lockstep.autopilots.builtin.allocation import ALLOCATION, allocate
-from px4lockstep.autopilots.builtin.attitude_control import ATTITUDE_CONTROL, control_attitude, lead_spin
+from px4lockstep.autopilots.builtin.attitude_control import ATTITUDE_CONTROL, control_attitude
 from px4lockstep.autopilots.builtin.commander import COMMANDER, MOTOR_FAILSAFE, command, fail_safe
 from px4lockstep.autopilots.builtin.land_detector import LAND_DETECTOR, detect_land
 from px4lockstep.autopilots.builtin.motor_failure import MOTOR_FAILURE, reset_motor_failure, watch_motors
@@ -216,9 +216,7 @@ def step_builtin(a, t_us, bus):
         if is_automatic:
             run_position_control(a, t_us, dt_s, bus)
     if is_due(a.attitude_module, t_us) and a.has_attitude_sp != 0:
-        control_attitude(a.attitude, estimate, out)
-        if a.motor_failure.heading_is_lost != 0:
-            lead_spin(estimate, out)
+        control_attitude(a.attitude, estimate, a.motor_failure.heading_is_lost != 0, out)
     dt_s = elapsed_s(a.rate_module, t_us, 0.000125, 0.02)
     if is_due(a.rate_module, t_us) and a.has_attitude_sp != 0:
         out.thrust_sp_body[2] = -a.collective
