@@ -43,7 +43,7 @@ test-aarch64:  # golden digests on an emulated aarch64; installs Debian packages
 	tools/aarch64_digests.sh
 
 fly: $(VENV)/installed
-	env -u PX4LOCKSTEP_CACHE_DIR $(BIN)/px4lockstep run iris  # into the user's cache, where later commands look
+	env -u PX4LOCKSTEP_CACHE_DIR $(BIN)/px4lockstep run x500  # into the user's cache, where later commands look
 
 lint: $(VENV)/ready
 	$(BIN)/ruff check .

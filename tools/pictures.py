@@ -6,6 +6,7 @@ step responses are those of the tests, so `tests/support` and `tests/against` ar
 
 import itertools
 import sys
+from collections import Counter
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -215,8 +216,8 @@ def save_small(figure, name):
 def draw_flight():
     """Draw the flight of `make fly`, pixel for pixel."""
     with TemporaryDirectory() as folder:
-        simulate("iris").save(Path(folder) / "iris")
-        Image.open(Path(folder) / "iris" / "plots.png").convert("RGB").save(PICTURES / "flight.png", optimize=True)
+        simulate("x500").save(Path(folder) / "x500")
+        Image.open(Path(folder) / "x500" / "plots.png").convert("RGB").save(PICTURES / "flight.png", optimize=True)
 
 
 # -- integrators -------------------------------------------------------------------------------------------------
@@ -241,26 +242,49 @@ def compare_integrators():
 
 
 def draw_diff():
-    """Plot the Iris mission and a branch of it that returns home in stronger wind."""
-    changed = {"environment.wind_mean_ned": [4.0, 0.0, 0.0], "timeline.t_end_s": 100.0}
+    """Plot the X500 mission and a branch of it that returns home in stronger wind."""
+    changed = {"environment.wind_mean_ned": [4.0, 0.0, 0.0]}
     with TemporaryDirectory() as folder:
         mission, returned = Path(folder) / "mission", Path(folder) / "return"
-        simulate("iris").save(mission, plots=False)
+        simulate("x500").save(mission, plots=False)
         [one] = branch(mission, 30.0, overrides=changed, events=[{"at_s": 40.0, "action": "return"}])
         one.run.save(returned, plots=False)
         save_small(diff(mission, returned).plot(), "diff.png")
 
 
+def say_pass_rates(results, name, values, edges, among=True):
+    """Print the pass rate between each two edges of an input, among some of the runs."""
+    for low, high in itertools.pairwise(edges):
+        is_in = (values >= low) & (values < high) & among
+        rate = interval_of_proportion(int(results.is_passed[is_in].sum()), int(is_in.sum()))
+        passed = round(rate.estimate * rate.count) if rate.count else 0
+        interval = f"{100 * rate.low:.1f} to {100 * rate.high:.1f} %"
+        say(f"| {name} {low:g} to {high:g} | {rate.count} | {passed} | {interval} |")
+
+
+def say_campaign(results):
+    """Print the outcomes of the campaign and its pass rates by some inputs."""
+    inputs = {name: results.columns[name].astype(float) for name in results.inputs}
+    loss, payload_kg = inputs["scenario.events[0].fraction"], inputs["airframe.payload_kg"]
+    wind_m_s = np.hypot(inputs["environment.wind_mean_ned[0]"], inputs["environment.wind_mean_ned[1]"])
+    small, medium = loss < 0.2, (loss >= 0.2) & (loss < 0.4)
+    say(f"all: {Counter(results.columns['status'])}; loss below 0.2: {Counter(results.columns['status'][small])}")
+    say_pass_rates(results, "all", loss, (0.0, 1.0))
+    say_pass_rates(results, "loss", loss, (0.0, 0.1, 0.2, 0.25, 0.3, 0.35, 0.4, 0.5, 0.6))
+    say_pass_rates(results, "loss below 0.2, wind", wind_m_s, (0.0, 4.0, 8.0, 12.0, 15.0), small)
+    say_pass_rates(results, "loss of 0.2 to 0.4, wind", wind_m_s, (0.0, 4.0, 8.0, 12.0, 15.0), medium)
+    say_pass_rates(results, "loss of 0.2 to 0.4, payload", payload_kg, (0.0, 0.2, 0.4, 0.6), medium)
+    charge = inputs["power.batteries[0].soc0"]
+    say_pass_rates(results, "loss of 0.2 to 0.4, charge", charge, (0.4, 0.6, 0.8, 1.0), medium)
+
+
 def draw_campaign():
-    """Run and plot the campaign of examples/motor_loss; print its pass rates by the loss of thrust."""
+    """Run and plot the campaign of examples/motor_loss, and print its results."""
     with TemporaryDirectory() as folder:
         flown = run_campaign(EXAMPLES / "motor_loss" / "campaign.toml", out=Path(folder) / "flown", trust=True)
         results = results_of(flown.folder.campaign, read_results(flown.folder.results))
     save_small(plot_campaign(results), "motor_loss.png")
-    loss = results.columns["scenario.events[0].fraction"].astype(float)
-    for low, high in itertools.pairwise((0.0, 0.2, 0.25, 0.3, 0.35, 0.4, 0.5, 0.6)):
-        is_in = (loss >= low) & (loss < high)
-        say(f"{low} to {high}: {interval_of_proportion(int(results.is_passed[is_in].sum()), int(is_in.sum()))}")
+    say_campaign(results)
 
 
 if __name__ == "__main__":

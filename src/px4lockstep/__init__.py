@@ -2,7 +2,7 @@
 
     import px4lockstep
 
-    run = px4lockstep.simulate("iris")
+    run = px4lockstep.simulate("x500")
     run.log["pos_ned"], run.summary, run.digest
 
 `simulate` does everything in one call. Step by step, `load_spec` reads a spec file, `build` turns it into a flight,

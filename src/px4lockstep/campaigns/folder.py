@@ -1,6 +1,6 @@
 """The folder of a campaign.
 
-    campaigns/iris_wind-20261116-021500/   campaign.toml   campaign.json   results/   summary.json   plots.png
+    campaigns/x500_wind-20261116-021500/   campaign.toml   campaign.json   results/   summary.json   plots.png
 
 `campaign.toml` is a copy of the user's file, for reference. `campaign.json` is self-contained, with the spec file, the
 mission and the user's metrics, so the folder can be moved. `INCOMPLETE` exists until the last run has been written.

@@ -113,7 +113,7 @@ class MetricTable(Part):
 
 @dataclass(frozen=True)
 class Metric:
-    """A number or a boolean for each flight: `metric(simulate("iris"))`. It can be sent to another process."""
+    """A number or a boolean for each flight: `metric(simulate("x500"))`. It can be sent to another process."""
 
     name: str
     unit: str  # "1" if dimensionless

@@ -1,6 +1,6 @@
 """Fly a campaign file into a folder with one row per run.
 
-found = run_campaign("iris_wind.toml", workers=2)
+found = run_campaign("x500_wind.toml", workers=2)
 found.folder.results, found.is_complete
 
 The rows do not depend on the workers or on the order of flights: the inputs of run i depend only on i, and a stop rule

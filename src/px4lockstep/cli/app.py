@@ -96,7 +96,7 @@ def bench(as_json: JsonOption = False) -> None:
 
 
 SpecArgument = Annotated[
-    str, typer.Argument(metavar="SPEC", help="Built-in aircraft (such as iris) or path of a spec file.")
+    str, typer.Argument(metavar="SPEC", help="Built-in aircraft (such as x500) or path of a spec file.")
 ]
 FolderArgument = Annotated[Path, typer.Argument(metavar="RUN", help="Run folder.")]
 SetOption = Annotated[

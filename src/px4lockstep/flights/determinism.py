@@ -1,6 +1,6 @@
 """Check that a flight is bit-identical however it is computed, by flying it in fresh processes.
 
-found = determinism("iris", runs=3)
+found = determinism("x500", runs=3)
 found.identical, found.first_difference
 
 The variants: compiled for this processor and for a generic one, interpreted, flown twice in one process, and flown by
@@ -113,7 +113,7 @@ def determinism(
     processes are terminated if this is interrupted.
 
     Args:
-        spec: Built-in aircraft (`iris`), path of a spec file, or loaded spec.
+        spec: Built-in aircraft (`x500`), path of a spec file, or loaded spec.
         runs: Number of fresh processes that fly it compiled for this processor.
         variants: Variants to fly instead of the default ones.
         begin: Called with the variants before the first flight.

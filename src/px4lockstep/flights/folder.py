@@ -1,6 +1,6 @@
 """The run folder: complete, or marked as incomplete.
 
-    runs/iris-20261116-021500/   spec.toml   recording.h5   log.parquet   summary.json   plots.png
+    runs/x500-20261116-021500/   spec.toml   recording.h5   log.parquet   summary.json   plots.png
 
 The file `INCOMPLETE` is created first and removed last, which distinguishes a killed run from a finished one. During
 the flight the log is in `log.rows`; at the end it is converted to `log.parquet`. A killed run leaves `log.rows` with

@@ -1,6 +1,6 @@
 """Fly a spec: one file in, one flight out.
 
-run = simulate("iris", **{"environment.wind": "none"})
+run = simulate("x500", **{"environment.wind": "none"})
 run.log["pos_ned"], run.summary, run.digest
 run.save("runs/first")
 """
@@ -207,7 +207,7 @@ def simulate(
 ) -> Run:
     """Fly a spec to its end.
 
-        run = simulate("iris", **{"environment.wind": "none", "aircraft.seed": 7})
+        run = simulate("x500", **{"environment.wind": "none", "aircraft.seed": 7})
         run.is_flown, run.summary.reason     # whether it succeeded, and why not
         run.log["pos_ned"], run.log.columns  # all rows, as arrays
         run.save("runs/calm")                # the run folder that the command line writes
@@ -215,10 +215,10 @@ def simulate(
     A crash or an unfinished mission does not raise an exception: see `run.summary`.
 
     Args:
-        spec: Built-in aircraft (`iris`), path of a spec file, or loaded spec.
+        spec: Built-in aircraft (`x500`), path of a spec file, or loaded spec.
         watch: Called with the simulation after every simulated second; if it returns True, the flight ends.
         trust: Whether to run code that the file names, wherever the file is: see docs/howto/untrusted_files.md.
-        sinks: Log sinks, which get the rows of the log during the flight: `[CsvSink("iris.csv")]`.
+        sinks: Log sinks, which get the rows of the log during the flight: `[CsvSink("x500.csv")]`.
         overrides: Values by dotted key that replace the file's: `**{"power.batteries[0].soc0": 0.5}`.
 
     Returns:

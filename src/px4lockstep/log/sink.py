@@ -4,7 +4,7 @@
         def write(self, log):
             show(log.time_s, log["pos_ned"])
 
-    simulate("iris", sinks=[Telemetry(), CsvSink("iris.csv")])
+    simulate("x500", sinks=[Telemetry(), CsvSink("x500.csv")])
 
 A sink gets every row once, in order, in chunks: after each call of the compiled loop, which runs at most
 `BOUNDARIES_PER_CALL` event boundaries, and after each simulated second of a flight that is watched or paced. It only

@@ -46,7 +46,7 @@ def load_spec(
     """Load a spec file, fill in the defaults and validate it.
 
     Args:
-        source: Name of a built-in aircraft (`iris`), or path of a TOML file.
+        source: Name of a built-in aircraft (`x500`), or path of a TOML file.
         overrides: Values by dotted key that replace those of the file: `{"environment.wind": "ou"}`.
         settings: Overrides in the form of the command line: `["environment.wind=ou"]`.
         reads_mission: Whether to read the mission as well; otherwise `spec.mission` reads it on first access.
@@ -112,7 +112,7 @@ def load_aircraft(
     """Load the aircraft of a spec file, to fly it with a custom timeline or autopilot.
 
     Args:
-        source: Name of a built-in aircraft (`iris`), or path of a TOML file.
+        source: Name of a built-in aircraft (`x500`), or path of a TOML file.
         overrides: Values by dotted key that replace those of the file: `{"airframe.mass_kg": 1.8}`.
         settings: Overrides in the form of the command line: `["airframe.mass_kg=1.8"]`.
 
