@@ -86,7 +86,7 @@ def test_a_storm_is_held_or_lost_as_the_tilt_limit_says(hover, wind_m_s):
     assert -log["pos_ned"][-1, 2] == pytest.approx(15.0, abs=1.0)  # the motors hold the height in either case
 
 
-@pytest.mark.parametrize(("action", "falls"), [(2, False), (0, True)])
+@pytest.mark.parametrize(("action", "falls"), [(3, False), (0, True)])
 def test_it_hovers_for_12_to_17_minutes(hover, action, falls):
     """Then it lands by its battery failsafe; without, the voltage collapses, the motors stop and it falls."""
     values = {"autopilot.params.COM_LOW_BAT_ACT": action, "timeline.dt_log_s": 0.1}
