@@ -280,5 +280,5 @@ def test_a_file_without_publications_runs_and_px4_does_not_fly(tmp_path, monkeyp
     (tmp_path / "short").mkdir()
     own = own | {"px4.libpath": str(build_double(tmp_path / "short")), "timeline.t_end_s": 4.0}
     short = fly(build(load_spec(top, own))).summary
-    assert short.outcome == "out of time"
+    assert short.outcome == "mission not finished"
     assert "the simulator publishes nothing to it" in short.reason

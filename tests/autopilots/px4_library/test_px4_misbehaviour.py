@@ -132,7 +132,7 @@ def test_a_px4_without_mission_results_is_given_as_the_reason(tmp_path, monkeypa
     """The cause would be hard to find from stopped motors."""
     monkeypatch.setenv(OPTIONS, "silent.mission_result")
     run = fly(flight_of(tmp_path, changes=SHORT))
-    assert run.summary.outcome == "out of time"
+    assert run.summary.outcome == "mission not finished"
     assert run.summary.reason.startswith("PX4 did not report on the mission: it published no mission_result")
 
 
