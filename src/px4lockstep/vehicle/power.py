@@ -8,7 +8,7 @@ The voltage solves V = max(V_min, V0 − R0 (I(V) + P / V0)). I(V) is the curren
 with V; P is the avionics load, a constant current during the solve. The solver has three steps of fixed length:
 
 1. the closed form that assumes every driven motor is between its current limits, accepted if that holds,
-2. six iterations, each motor classified as off, linear or saturated at the previous voltage,
+2. up to six iterations, each motor classified as off, linear or saturated at the previous voltage,
 3. bisection between V_min and V0, if the residual is above 1e-6 V.
 
 The kernels use the `MULTIROTOR` record `m`, because they need rotors, motors and batteries.
@@ -105,7 +105,7 @@ def motors_current(m, b, state, duties, voltage_v):
 
 @kernel
 def classified_voltage(m, b, state, duties, v0, avionics_a):
-    """Return the bus voltage from six iterations with classified motors, or from bisection."""
+    """Return the bus voltage from up to six iterations with classified motors, or from bisection."""
     bus = m.power.buses[b]
     r0 = bus.r0_ohm
     i_rotor, n_rotors = rotor_slots(m)
@@ -126,7 +126,10 @@ def classified_voltage(m, b, state, duties, v0, avionics_a):
                 elif current > 0.0:
                     slope += duty * duty * slope_scale
                     offset -= duty * back_emf * slope_scale
+        before = v
         v = min(max((v0 - r0 * offset) / (1.0 + r0 * slope), bus.min_voltage_v), v0)
+        if v == before:  # so would the other iterations be
+            break
     low = bus.min_voltage_v
     high = v0
     residual = v + r0 * (avionics_a + motors_current(m, b, state, duties, v)) - v0
