@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from px4lockstep import simulate
+from px4lockstep import load_aircraft, simulate
 
 ROOT = Path(__file__).resolve().parent.parent
 README = ROOT / "README.md"
@@ -140,6 +140,19 @@ def test_a_page_says_whom_it_is_for(page):
     """The first sentence below the title."""
     text = page.read_text("utf-8")
     assert "{include}" in text or re.match(r"# .+\n\nFor ", text)
+
+
+def test_the_table_of_aircraft_is_that_of_their_files():
+    """The rows that need no flight; `tools/aircraft_table.py` prints all of them."""
+    text = (ROOT / "docs" / "reference" / "aircraft.md").read_text("utf-8")
+    rows = {cells[0]: cells[1:] for line in text.splitlines() if len(cells := line.strip("| ").split(" | ")) == 6}
+    names = re.findall(r"^\| \| `(x500)` \| `(\w+)` \| `(\w+)` \| `(\w+)` \| `(\w+)` \|$", text, re.MULTILINE)[0]
+    for column, aircraft in enumerate(load_aircraft(name) for name in names):
+        battery = aircraft.power.batteries[0]
+        assert rows["mass [kg]"][column] == f"{aircraft.airframe.mass_kg:.2f}"
+        assert rows["rotors"][column] == str(len(aircraft.rotors))
+        assert rows["battery"][column] == f"{battery.cells}S, {battery.capacity_ah:g} Ah"
+        assert rows["thrust over weight at duty 1 and V_nom"][column] == f"{aircraft.thrust_to_weight:.2f}"
 
 
 @pytest.mark.skipif(matplotlib.__version_info__ < (3, 11), reason="Matplotlib before 3.11 lays it out differently")
