@@ -1,7 +1,7 @@
 """Motor failure detection: motors that are driven but draw no current are removed from the control allocation.
 
-The ESCs report motor currents. A current below 0.1 A, a sixth of the smallest current of a spinning motor, at a command
-of at least 0.2 for 0.1 s is a failure (PX4: FD_ACT_MOT_THR, FD_ACT_MOT_TOUT). A motor that slows down draws no current
+The ESCs report motor currents. A current below 0.1 A, less than the no-load current of common motors, at a command of
+at least 0.2 for 0.1 s is a failure (PX4: FD_ACT_MOT_THR, FD_ACT_MOT_TOUT). A motor that slows down draws no current
 either, because ESCs don't brake: a command that is below 90 % of its recent values, which are forgotten with a time
 constant of 0.25 s, does not count. Failures are latched until the vehicle disarms, any number of them.
 
