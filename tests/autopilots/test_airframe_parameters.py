@@ -90,6 +90,9 @@ def test_the_hover_throttle_is_that_of_the_motors_at_the_nominal_voltage(name):
     omega = math.sqrt(aircraft.hover_thrust_n / (aircraft.thrust_constants[0] * density))
     current_a = unit.torque_per_thrust_m * aircraft.hover_thrust_n / motor.ke + motor.i0_a
     throttle = (motor.ke * omega + motor.r_ohm * current_a) / unit.V_nom
+    if motor.kind == "first_order":  # the speed follows the duty
+        idle = motor.idle_speed_rad_s or 0.0
+        throttle = (omega - idle) / (motor.max_speed_rad_s - idle)
     assert aircraft.airframe.px4_params["MPC_THR_HOVER"] == pytest.approx(throttle, abs=0.015)
 
 

@@ -117,12 +117,15 @@ def test_the_flight_is_the_same_without_the_jit(tmp_path):
     assert read_log(tmp_path / "off")["motors"][-1].min() > 0.1  # it has started to climb
 
 
-@pytest.mark.parametrize("aircraft", ["octa", "hex"])
+@pytest.mark.parametrize("aircraft", ["octa", "hex", "x500", "x500_hex"])
 def test_other_aircraft_fly_their_missions(tmp_path, aircraft):
-    """Eight and six rotors, with geometry derived from the aircraft."""
+    """With geometry derived from the aircraft; those that end after the landing do so, 3 s after the last touch."""
     flown = fly(flight_of(tmp_path, aircraft))
     assert flown.summary.outcome == "flown", flown.summary.reason
     assert len(flown.summary.waypoint_times_s) == 8
+    if flown.spec.timeline.ends_after_landing:
+        disarmed_s = flown.log["time_s"][np.flatnonzero(flown.log["armed"])[-1]]
+        assert 3.0 < flown.log["time_s"][-1] - disarmed_s < 3.5  # disarmed at the first touch, it may bounce
 
 
 def test_determinism_is_checked_with_one_flight_per_process(tmp_path, monkeypatch):

@@ -79,7 +79,7 @@ def test_a_battery_voltage_beyond_the_message_range_is_an_error(sitl_build, tmp_
     """Before the flight; PX4 can simulate its own battery instead."""
     aircraft = iris(batteries=(Battery(ocv_v=(600.0, 700.0)),))
     with pytest.raises(
-        InputError, match=r"power\.batteries\[0\]\.ocv_v has 700 V, but MAVLink can send stock PX4 at most 655\.34 V"
+        InputError, match=r"power\.batteries\[0\] has 700 V, but MAVLink can send stock PX4 at most 655\.34 V"
     ):
         make_flight(sitl_build, tmp_path, aircraft=aircraft)
     make_flight(sitl_build, tmp_path, aircraft=aircraft, battery=False)

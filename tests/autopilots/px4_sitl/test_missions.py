@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from px4_sitl_double import make_flight
 
+import px4lockstep
 from px4lockstep.log.events import events_of
 from px4lockstep.log.log import Log
 from px4lockstep.px4.missions import parse_wpl
@@ -77,3 +78,16 @@ def test_a_mission_outside_the_geofence_is_not_flown(sitl_build, tmp_path):
     assert simulation.autopilot.texts == texts
     assert told(simulation, "armed")[-1] == 0
     assert told(simulation, "mission_item")[-1] == 0
+
+
+def test_the_x500_lands_upright_in_its_wind_and_the_run_ends(sitl_build, tmp_path):
+    """With the hover throttle of its airframe: PX4 detects the landing by it, and disarms; the run ends 3 s later."""
+    path = tmp_path / "hop.waypoints"
+    path.write_text(f"QGC WPL 110\n0 1 3 22 0 0 0 0 {HOME} 3 1\n1 0 3 21 0 0 0 0 {HOME} 0 1\n", "utf-8")
+    sitl = {"autopilot.kind": "px4-sitl", "px4.sitl.build_dir": str(sitl_build), "px4.mission_path": str(path)}
+    run = px4lockstep.simulate("x500", **sitl)
+    assert run.outcome.word == "flown", run.outcome.reason
+    disarmed_s = run.log["time_s"][np.flatnonzero(run.log["armed"])[-1]]
+    assert run.log["time_s"][-1] == pytest.approx(disarmed_s + 3.0, abs=0.05)  # a log row is 0.02 s
+    assert disarmed_s < 30.0
+    assert -run.log["pos_ned"][-1, 2] == pytest.approx(0.2192, abs=1e-3)

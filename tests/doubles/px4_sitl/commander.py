@@ -21,6 +21,8 @@ SETPOINT_LOST_US = 1_000_000
 RETURN_M = 15.0
 """At most RTL_RETURN_ALT: near home PX4 climbs less."""
 SPEED_M_S = 4.0
+LOW_THRUST = 0.3
+"""Fraction of the hover thrust below which a descending vehicle stands on the ground (LNDMC_LOW_T_THR)."""
 BATTERY_LEVELS = ((0.14, "Low battery", None), (0.06, "Critical battery", RETURN), (0.04, "Emergency battery", LAND))
 """Charge, text, and the mode of the failsafe with COM_LOW_BAT_ACT 3."""
 
@@ -66,7 +68,7 @@ class Commander:
     def __init__(self, parameters: Parameters) -> None:
         self.parameters = parameters
         self.now = Estimator()
-        self.control = Controller()
+        self.control = Controller(parameters)
         self.mag, self.baro, self.gps = Watched(), Watched(), Watched()
         self.is_gps_good = False
         self.is_armed = False
@@ -336,7 +338,7 @@ class Commander:
         if descend is None or not self.has_flown:
             self.landed_us = None
             return False
-        if self.landed_us is None and self.control.thrust > 0.15:
+        if self.landed_us is None and self.control.thrust > LOW_THRUST * self.parameters.get("MPC_THR_HOVER"):
             self._still_us = time_us
         elif self.landed_us is None and time_us - self._still_us > 500_000:
             self.landed_us = time_us

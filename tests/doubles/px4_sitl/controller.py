@@ -3,9 +3,9 @@
 import math
 
 from estimator import GRAVITY, Estimator
+from parameters import Parameters
 from vectors import Quaternion, Vector, clipped, conjugate, length, product
 
-HOVER = 0.5  # MPC_THR_HOVER; the integral finds the rest
 MAX_TILT = math.radians(20.0)
 MIX = ((-1.0, 1.0, 1.0), (1.0, -1.0, 1.0), (1.0, 1.0, -1.0), (-1.0, -1.0, -1.0))
 """What roll, pitch and yaw add to each motor: front right, rear left, front left, rear right."""
@@ -14,14 +14,15 @@ MIX = ((-1.0, 1.0, 1.0), (1.0, -1.0, 1.0), (1.0, 1.0, -1.0), (-1.0, -1.0, -1.0))
 class Controller:
     """Flies to a position, or descends with a given speed."""
 
-    def __init__(self) -> None:
+    def __init__(self, parameters: Parameters) -> None:
+        self._parameters = parameters
+        self.reset()
+
+    def reset(self) -> None:
         self._vel_i: Vector = (0.0, 0.0, 0.0)
         self._rate_i: Vector = (0.0, 0.0, 0.0)
         self._rates_before: Vector | None = None
         self.thrust = 0.0
-
-    def reset(self) -> None:
-        self.__init__()
 
     def motors(
         self, now: Estimator, target: Vector, speed: float, descend: float | None, yaw: float, dt: float
@@ -51,7 +52,8 @@ class Controller:
         if flat > most:
             acc[0], acc[1] = acc[0] * most / flat, acc[1] * most / flat
         force = (acc[0], acc[1], -lift)
-        self.thrust = min(max(HOVER * length(force) / GRAVITY, 0.05), 0.9)
+        hover = self._parameters.get("MPC_THR_HOVER")  # the integral finds the rest
+        self.thrust = min(max(hover * length(force) / GRAVITY, 0.05), 0.9)
         return self._mixed(self._torque(now, self._rate_setpoint(now, force, yaw), dt))
 
     def _rate_setpoint(self, now: Estimator, force: Vector, yaw: float) -> Vector:
