@@ -72,6 +72,14 @@ def test_changes_act_from_the_branch_time_on_and_the_branch_replays(trunk):
     assert 6_000_000 <= found.first_difference.time_us <= 6_010_000
 
 
+def test_a_parameter_of_the_airframe_changes_in_flight(trunk):
+    """As one of the user does: PX4 gets it at the branch time."""
+    options = ("--no-plots", "--json", "--out", "hover", "--set", "airframe.px4_params.MPC_THR_HOVER=0.6")
+    finished = run("branch", trunk, "--at", "6", *options, cwd=trunk.parent)
+    said = json.loads(finished.stdout)
+    assert said["branches"][0]["digest"] != said["trunk_digest"]
+
+
 def test_the_library_that_a_run_folder_names_needs_trust(trunk, untrusted):
     """The spec of a run folder is as untrusted as any file; `--set` is the user's choice."""
     options = ("--at", "6", "--no-plots", "--json", "--out")

@@ -88,6 +88,7 @@ def test_a_run_that_ends_before_its_mission_is_a_warning(tmp_path):
         "[timeline]\nt_end_s = 60\n[px4]\nmission_path = 'none'",
         "[timeline]\nt_end_s = 60\n[[scenario.events]]\nat_s = 20\naction = 'return'",
         "[timeline]\nt_end_s = 60\n[autopilot.params]\nMPC_XY_CRUISE = 8\nMPC_TKO_SPEED = 3\nMPC_LAND_SPEED = 1.5",
+        "[timeline]\nt_end_s = 60\n[airframe.px4_params]\nMPC_XY_CRUISE = 8\nMPC_TKO_SPEED = 3\nMPC_LAND_SPEED = 1.5",
     ],
 )
 def test_other_runs_are_not(tmp_path, text):
