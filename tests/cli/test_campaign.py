@@ -264,5 +264,5 @@ def test_the_example_flies(tmp_path):
     assert finished.returncode == 0, finished.stderr
     said = json.loads(finished.stdout)
     assert "error" not in said["by_status"]
-    assert 8 <= said["passed"] <= 24  # 18 of these 32
+    assert 8 <= said["passed"] <= 24  # 20 of these 32
     assert said["sensitivities"][0]["input"] == "scenario.events[0].fraction"
