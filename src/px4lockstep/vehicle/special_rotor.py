@@ -16,10 +16,12 @@ from px4lockstep.jit import kernel
 from px4lockstep.math.quaternion import to_dcm
 from px4lockstep.vehicle.kinematics import air_rel_vehicle, attitude, axial_velocity
 from px4lockstep.vehicle.motor import commanded_speed, lagged_regime, lagged_spin, motor_current, spin_acceleration
-from px4lockstep.vehicle.power import BISECTIONS, RESIDUAL_LIMIT_V, avionics_current, open_voltage
+from px4lockstep.vehicle.power import BISECTIONS, avionics_current, open_voltage
 from px4lockstep.vehicle.propeller_table import load_value, speed_value
 from px4lockstep.vehicle.propulsion import inflow_factors, propeller_load
 from px4lockstep.vehicle.regime import MOTOR_BITS
+
+RESIDUAL_LIMIT_V = 1e-10
 
 
 @kernel
@@ -54,21 +56,11 @@ def first_order_motor(m, i, density, omega, duty, voltage, torque):
 
 
 @kernel
-def lagged_current(m, b, state, duties, density, voltage):
-    """Return the current of the first-order motors on a bus [A]; `duties.x[i]` is the torque of rotor i."""
-    power = 0.0
-    for i in range(m.n_rotors):
-        if m.rotors[i].bus == b:
-            omega, duty = state.x[m.i_rotor + i], duties.x[m.i_rotor + i]
-            power += first_order_motor(m, i, density, omega, duty, voltage, duties.x[i])[2]
-    return power / voltage if voltage > 0.0 else 0.0
-
-
-@kernel
 def lagged_voltage(m, b, state, inputs, duties):
     """Return the voltage of a bus with first-order motors [V]; set the bits of `duties.regime`.
 
-    The first values of `duties.x`, which are free, hold the torques of the propellers.
+    The first values of `duties.x`, which are free, hold the torques of the propellers. One loop evaluates the open
+    voltage, the root and the bisection, because each call of a kernel is compiled into this one.
     """
     bus = m.power.buses[b]
     density = density_kg_m3(m.home_alt_m - state.x[2])
@@ -77,25 +69,31 @@ def lagged_voltage(m, b, state, inputs, duties):
         axial = axial_velocity(m.rotors[i], v_air_rel_vehicle)
         duties.x[i] = rotor_load(m, i, density, state.x[m.i_rotor + i], axial)[1]
     v0 = open_voltage(m, b, state)
-    high = max(v0 - bus.r0_ohm * avionics_current(bus, v0), 0.0)
-    power = lagged_current(m, b, state, duties, density, high) * high
-    root = high * high - 4.0 * bus.r0_ohm * power
-    v = 0.5 * (high + math.sqrt(root)) if root >= 0.0 else 0.0
-    if abs(v + bus.r0_ohm * lagged_current(m, b, state, duties, density, v) - high) > RESIDUAL_LIMIT_V:
-        low = 0.0
-        open_v = high
-        for _ in range(BISECTIONS):
-            v = 0.5 * (low + high)
-            if v + bus.r0_ohm * lagged_current(m, b, state, duties, density, v) > open_v:
+    open_v = max(v0 - bus.r0_ohm * avionics_current(bus, v0), 0.0)
+    low, high, v = 0.0, open_v, open_v
+    regime = 0
+    for k in range(BISECTIONS + 2):
+        power = 0.0
+        regime = 0
+        for i in range(m.n_rotors):
+            if m.rotors[i].bus == b:
+                omega, duty = state.x[m.i_rotor + i], duties.x[m.i_rotor + i]
+                own = first_order_motor(m, i, density, omega, duty, v, duties.x[i])
+                power += own[2]
+                regime |= own[3] << (MOTOR_BITS * i)
+        drop = bus.r0_ohm * power / v if v > 0.0 else 0.0
+        if abs(v + drop - open_v) <= RESIDUAL_LIMIT_V:
+            break
+        if k == 0:
+            v = 0.5 * (open_v + math.sqrt(max(open_v * open_v - 4.0 * bus.r0_ohm * power, 0.0)))
+        else:
+            if v + drop > open_v:
                 high = v
             else:
                 low = v
-    v = max(v, bus.min_voltage_v)
-    for i in range(m.n_rotors):
-        if m.rotors[i].bus == b:
-            omega, duty = state.x[m.i_rotor + i], duties.x[m.i_rotor + i]
-            duties.regime |= first_order_motor(m, i, density, omega, duty, v, duties.x[i])[3] << (MOTOR_BITS * i)
-    return v
+            v = 0.5 * (low + high)
+    duties.regime |= regime
+    return max(v, bus.min_voltage_v)
 
 
 @kernel
