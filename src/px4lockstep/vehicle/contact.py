@@ -213,12 +213,13 @@ class Contact(Part, where="plant.contact"):
         below = [point for point in self.points_body_m if point[2] >= 0.0]
         shortest_s = math.inf
         for points in (below, [point for point in self.points_body_m if point[2] < 0.0]):
-            share = len(points) / len(self.points_body_m)
-            lever = max((sum(point[axis] ** 2 for point in points) for axis in range(2)), default=0.0)
-            lever /= len(self.points_body_m)
-            for mass, of_all in ((mass_kg, share), (smallest_inertia_kgm2, lever)):
-                if of_all > 0.0:
-                    shortest_s = min(shortest_s, _oscillator_time_s(mass, of_all * k, of_all * c))
+            levers = [0.0, 0.0]
+            for x, y, _ in points:
+                levers = [levers[0] + x * x, levers[1] + y * y]
+            for mass, of_all in ((mass_kg, len(points)), (smallest_inertia_kgm2, max(levers))):
+                share = of_all / len(self.points_body_m)
+                if share > 0.0:
+                    shortest_s = min(shortest_s, _oscillator_time_s(mass, share * k, share * c))
         return shortest_s
 
     def write(self, rec: Any, mass_kg: float) -> None:
