@@ -135,7 +135,7 @@ def test_the_default_flight_is_accurate():
 
 @pytest.mark.parametrize("seed", [3, 6, 7])
 def test_the_integration_is_accurate_until_a_decision_falls_into_another_tick(seed):
-    """Below 0.1 mm. The trajectory generator may switch its jerk a tick earlier, which moves the vehicle by up to 43 mm."""
+    """Below 0.1 mm. The trajectory generator may switch its jerk a tick earlier: up to 43 mm, for two seconds."""
     apart_m, touchdown, decision = flown_and_exact(seed)
     assert decision > 500
     assert apart_m[: min(decision, touchdown)].max() < 1e-4
