@@ -32,8 +32,9 @@ EVERYTHING = octa(
 )
 STAND = {"speed_rad_s": (200.0, 500.0, 900.0), "thrust_n": (0.3, 2.0, 6.5), "torque_nm": (0.006, 0.034, 0.12)}
 FIRST_ORDER = {"duty": (0.1, 0.45, 1.0), "current_a": (0.3, 2.1, 11.0)}
+OWN_DRAG = {"rotors": [2], "rotor_drag": 1e-4, "motor": {"r_ohm": 0.3}}
 CUTTING = iris(
-    propulsion=propulsion(cutoff_v=9.0, overrides=[{"rotors": [2], "motor": {"r_ohm": 0.3}}], table=STAND),
+    propulsion=propulsion(cutoff_v=9.0, overrides=[OWN_DRAG], table=STAND),
     batteries=(Battery(cells=3),),
     buses=(PowerBus((0,), (0, 1, 2, 3), 12.0),),
 )
