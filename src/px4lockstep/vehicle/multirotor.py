@@ -101,10 +101,16 @@ def write_duties(state, inputs, m, duties):
 
 @inlined_kernel
 def connected_voltage(m, b, state, inputs, duties):
-    """Return the voltage of a bus [V]; 0 if the batteries are disconnected."""
-    if inputs.faults.battery_disconnected != 0:
-        return 0.0
-    return bus_voltage(m, b, state, duties) if m.is_lagged == 0 else lagged_voltage(m, b, state, inputs, duties)
+    """Return the voltage of a bus with electrical motors [V]; 0 if the batteries are disconnected."""
+    return bus_voltage(m, b, state, duties) if inputs.faults.battery_disconnected == 0 else 0.0
+
+
+@kernel
+def any_voltage(m, b, state, inputs, duties):
+    """Return the voltage of a bus with motors of any kind [V]; 0 if the batteries are disconnected."""
+    if m.is_lagged != 0 and inputs.faults.battery_disconnected == 0:
+        return lagged_voltage(m, b, state, inputs, duties)
+    return connected_voltage(m, b, state, inputs, duties)
 
 
 @kernel
@@ -113,7 +119,7 @@ def cut_off(state, inputs, m, scratch):
     faults = inputs.faults
     write_duties(state, inputs, m, scratch)
     for b in range(m.power.n_buses):
-        voltage = connected_voltage(m, b, state, inputs, scratch)
+        voltage = any_voltage(m, b, state, inputs, scratch)
         for i in range(m.n_rotors):
             rotor = m.rotors[i]
             if rotor.bus == b and m.cutoff_v[i] > 0.0:
@@ -143,39 +149,6 @@ def left_of_thrust(faults, i, thrust):
 
 
 @kernel
-def write_special_rotors(m, b, state, inputs, density, dcm, voltage, dstate):
-    """Write ω̇ of the special rotors on a bus; return their current, and the sums that `rhs` forms of all rotors."""
-    bus_a = 0.0
-    fx, fy, fz = 0.0, 0.0, 0.0
-    tx, ty, tz = 0.0, 0.0, 0.0
-    hx, hy, hz = 0.0, 0.0, 0.0
-    gx, gy, gz = 0.0, 0.0, 0.0
-    v_air_rel_vehicle = air_rel_vehicle(state, inputs, dcm)
-    for i in range(m.n_rotors):
-        rotor = m.rotors[i]
-        if rotor.bus != b:
-            continue
-        omega = state.x[m.i_rotor + i]
-        axial = axial_velocity(rotor, v_air_rel_vehicle)
-        duty = dstate.x[m.i_rotor + i]
-        thrust, torque, spin, _, drawn = special_rotor(m, i, density, omega, axial, duty, voltage)
-        if m.has_ground_effect != 0:
-            thrust *= thrust_gain(m.disks[i].pos_body_m, rotor.propulsion.radius_m, dcm, state.x[2])
-        thrust = left_of_thrust(inputs.faults, i, thrust)
-        dstate.x[m.i_rotor + i] = spin
-        bus_a += drawn
-        axis, arm, reaction = rotor.axis, rotor.moment_arm, rotor.reaction_axis
-        fx, fy, fz = fx - thrust * axis[0], fy - thrust * axis[1], fz - thrust * axis[2]
-        tx += thrust * arm[0] + torque * reaction[0]
-        ty += thrust * arm[1] + torque * reaction[1]
-        tz += thrust * arm[2] + torque * reaction[2]
-        h, g = omega * rotor.inertia_ratio, spin * rotor.inertia_ratio
-        hx, hy, hz = hx + h * reaction[0], hy + h * reaction[1], hz + h * reaction[2]
-        gx, gy, gz = gx + g * reaction[0], gy + g * reaction[1], gz + g * reaction[2]
-    return bus_a, (fx, fy, fz), (tx, ty, tz), (hx, hy, hz), (gx, gy, gz)
-
-
-@kernel
 def write_battery_rates(m, b, state, current_a, dstate):
     """Write the derivatives of the batteries of a bus, which share its current."""
     for j in range(m.power.n_batteries):
@@ -185,6 +158,42 @@ def write_battery_rates(m, b, state, current_a, dstate):
             rates = charge_rates(battery, state.x[i_soc], state.x[i_v1], battery.share * current_a)
             dstate.x[i_soc] = rates[0]
             dstate.x[i_v1] = rates[1]
+
+
+@kernel
+def write_special_rotors(m, state, inputs, density, dcm, dstate):
+    """Write ω̇ of special rotors and the derivatives of the batteries; return the sums that `rhs` forms of rotors."""
+    fx, fy, fz = 0.0, 0.0, 0.0
+    tx, ty, tz = 0.0, 0.0, 0.0
+    hx, hy, hz = 0.0, 0.0, 0.0
+    gx, gy, gz = 0.0, 0.0, 0.0
+    v_air_rel_vehicle = air_rel_vehicle(state, inputs, dcm)
+    for b in range(m.power.n_buses):
+        voltage = any_voltage(m, b, state, inputs, dstate)
+        bus_a = drawn_by_avionics(m, b, state, voltage)
+        for i in range(m.n_rotors):
+            rotor = m.rotors[i]
+            if rotor.bus != b:
+                continue
+            omega = state.x[m.i_rotor + i]
+            axial = axial_velocity(rotor, v_air_rel_vehicle)
+            duty = dstate.x[m.i_rotor + i]
+            thrust, torque, spin, _, drawn = special_rotor(m, i, density, omega, axial, duty, voltage)
+            if m.has_ground_effect != 0:
+                thrust *= thrust_gain(m.disks[i].pos_body_m, rotor.propulsion.radius_m, dcm, state.x[2])
+            thrust = left_of_thrust(inputs.faults, i, thrust)
+            dstate.x[m.i_rotor + i] = spin
+            bus_a += drawn
+            axis, arm, reaction = rotor.axis, rotor.moment_arm, rotor.reaction_axis
+            fx, fy, fz = fx - thrust * axis[0], fy - thrust * axis[1], fz - thrust * axis[2]
+            tx += thrust * arm[0] + torque * reaction[0]
+            ty += thrust * arm[1] + torque * reaction[1]
+            tz += thrust * arm[2] + torque * reaction[2]
+            h, g = omega * rotor.inertia_ratio, spin * rotor.inertia_ratio
+            hx, hy, hz = hx + h * reaction[0], hy + h * reaction[1], hz + h * reaction[2]
+            gx, gy, gz = gx + g * reaction[0], gy + g * reaction[1], gz + g * reaction[2]
+        write_battery_rates(m, b, state, bus_a, dstate)
+    return (fx, fy, fz), (tx, ty, tz), (hx, hy, hz), (gx, gy, gz)
 
 
 @kernel
@@ -208,18 +217,18 @@ def rhs(state, inputs, m, dstate):
     tx, ty, tz = 0.0, 0.0, 0.0
     hx, hy, hz = 0.0, 0.0, 0.0
     gx, gy, gz = 0.0, 0.0, 0.0
+    n_buses = m.power.n_buses
+    if m.is_special != 0:  # instead of the loop below, which would be slower with a call in it
+        force, moment, momentum, change = write_special_rotors(m, state, inputs, density, dcm, dstate)
+        fx, fy, fz = force
+        tx, ty, tz = moment
+        hx, hy, hz = momentum
+        gx, gy, gz = change
+        n_buses = 0
     p = m.rotors[0].propulsion
-    for b in range(m.power.n_buses):
+    for b in range(n_buses):
         voltage = connected_voltage(m, b, state, inputs, dstate)
         bus_a = drawn_by_avionics(m, b, state, voltage)
-        if m.is_special != 0:  # apart from the loop below, which is 10 % slower with a call in it
-            own = write_special_rotors(m, b, state, inputs, density, dcm, voltage, dstate)
-            write_battery_rates(m, b, state, bus_a + own[0], dstate)
-            fx, fy, fz = fx + own[1][0], fy + own[1][1], fz + own[1][2]
-            tx, ty, tz = tx + own[2][0], ty + own[2][1], tz + own[2][2]
-            hx, hy, hz = hx + own[3][0], hy + own[3][1], hz + own[3][2]
-            gx, gy, gz = gx + own[4][0], gy + own[4][1], gz + own[4][2]
-            continue
         for i in range(n_rotors):
             rotor = m.rotors[i]
             if rotor.bus != b:
@@ -313,7 +322,7 @@ def write_outputs(state, inputs, m, scratch, outputs):
     outputs.air_vel_body[0], outputs.air_vel_body[1], outputs.air_vel_body[2] = v_air_rel_vehicle
     write_duties(state, inputs, m, scratch)
     for b in range(m.power.n_buses):
-        voltage = connected_voltage(m, b, state, inputs, scratch)
+        voltage = any_voltage(m, b, state, inputs, scratch)
         bus_a = drawn_by_avionics(m, b, state, voltage)
         for i in range(m.n_rotors):
             rotor = m.rotors[i]
