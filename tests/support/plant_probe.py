@@ -78,6 +78,15 @@ class Batch:
         advance_each(*map(rows, arrays), steps, step_us)
 
 
+def both_ends(aircraft, sim):
+    """Return the batch of the states at both ends of each log interval, evaluated with the inputs held in it."""
+    states = sim.log_state
+    batch = Batch([aircraft], 2 * (len(states) - 1))
+    batch.x[:, : states.shape[1]] = np.concatenate([states[:-1], states[1:]])
+    batch.inputs[:] = np.concatenate([sim.log["inputs"][:-1]] * 2)
+    return batch.evaluate()
+
+
 class Probe:
     """One state of one aircraft, with its groups by name: `probe["rotor"] = 500.0`, `probe.derivative("vel")`."""
 

@@ -5,7 +5,7 @@ import math
 import numpy as np
 import pytest
 from fleet import PowerBus, iris, propulsion
-from plant_probe import Batch, Probe, fly
+from plant_probe import Batch, Probe, both_ends, fly
 
 from flights import flight
 from px4lockstep.errors import InputError
@@ -109,10 +109,8 @@ def test_the_energy_of_the_battery_is_balanced():
 
     sim = fly(aircraft, 2.0, motors=throttle, step_us=250, log_us=250)
     states = sim.log_state
-    batch = Batch([aircraft], 2 * (len(states) - 1))
-    batch.x[:, : states.shape[1]] = np.concatenate([states[:-1], states[1:]])
-    batch.inputs[:] = np.concatenate([sim.log["inputs"][:-1]] * 2)
-    outputs = batch.evaluate().outputs
+    batch = both_ends(aircraft, sim)
+    outputs = batch.outputs
     volts, amps = outputs["bus_voltage_v"][:, 0], outputs["bus_current_a"][:, 0]
     drawn_j = 0.125e-3 * float(np.sum(volts * amps + 0.02 * amps * amps))
     soc = np.linspace(states[-1, 17], 0.5, 2)

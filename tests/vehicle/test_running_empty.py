@@ -5,7 +5,7 @@ import functools
 import numpy as np
 import pytest
 from fleet import PowerBus, iris, propulsion
-from plant_probe import Batch, Faults, Probe, Script, fly
+from plant_probe import Batch, Faults, Probe, Script, both_ends, fly
 
 from flights import flight
 from px4lockstep.engine.simulation import Simulation
@@ -85,10 +85,8 @@ def test_all_energy_comes_from_the_charge_until_the_battery_is_dead(watts):
     aircraft = small(soc0=0.25, contact=NO_CONTACT, buses=(PowerBus((0,), (0, 1, 2, 3), watts),))
     sim = fly(aircraft, 4.0, motors=throttle, step_us=500, log_us=500)
     states = sim.log_state
-    batch = Batch([aircraft], 2 * (len(states) - 1))
-    batch.x[:, : states.shape[1]] = np.concatenate([states[:-1], states[1:]])
-    batch.inputs[:] = np.concatenate([sim.log["inputs"][:-1]] * 2)
-    outputs = batch.evaluate().outputs
+    batch = both_ends(aircraft, sim)
+    outputs = batch.outputs
     volts, amps = outputs["bus_voltage_v"][:, 0], outputs["bus_current_a"][:, 0]
     used = [0.25e-3 * float(np.sum(power)) for power in (volts * amps, 0.02 * amps * amps, batch.x[:, 18] ** 2 / 0.01)]
     stored = 0.5 * 2000.0 * states[-1, 18] ** 2

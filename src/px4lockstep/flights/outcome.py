@@ -31,8 +31,11 @@ ENDINGS = IN_THE_AIR, ON_THE_GROUND, LANDED, RETURNED = "in the air", "on the gr
 
 SUCCESSES = (FLOWN, NOTHING_ASKED, NOT_KNOWN)
 """Outcomes of flights that did not fail, with exit code 0."""
-FORMERLY = {OUT_OF_TIME: NOT_FINISHED, BATTERY_EMPTY: CRASHED}
-"""Outcomes that were part of another one in 0.1; a campaign that accepts that one accepts them, too."""
+FORMERLY = {OUT_OF_TIME: NOT_FINISHED}
+"""Outcomes that were part of another one in 0.1; a campaign that accepts that one accepts them, too.
+
+`battery empty` is none of them: it may be a crash, a landing away from the target or a flight that never took off.
+"""
 
 MAX_CAUSES = 8
 TAKEN_OFF_M = 0.5

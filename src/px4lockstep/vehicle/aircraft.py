@@ -289,7 +289,8 @@ class Aircraft:
             fill(disk, rotor, drag=unit.rotor_drag / rho_nom, rolling=unit.rolling_moment / rho_nom)
         coefficients = [(unit.rotor_drag, unit.rolling_moment) for unit in units]
         planes = {(*rotor.axis_body, rotor.pos_body_m[2]) for rotor in self.placed_rotors}
-        is_plane = len(planes) == 1 and min(planes)[:3] == DOWN and len(set(coefficients)) == 1 and units[0].rotor_drag
+        is_plane = len(planes) == 1 and min(planes)[:3] == DOWN and len(set(coefficients)) == 1
+        is_plane = is_plane and units[0].rotor_drag > 0.0  # c_r / c_d exists
         if any(drag > 0.0 or rolling > 0.0 for drag, rolling in coefficients):
             m["rotor_drag"] = rotor_drag.IN_ONE_PLANE if is_plane else rotor_drag.ANY
         m["rolling_per_drag"] = units[0].rolling_moment / units[0].rotor_drag if is_plane else 0.0
