@@ -110,6 +110,14 @@ def parse_json(text: str, name: str, what: str) -> Any:
     raise _too_deep(name, what)
 
 
+def json_number(value: Any) -> float | None:
+    """Return a JSON number as a float, or None for anything else."""
+    try:
+        return float(value) if isinstance(value, int | float) and not isinstance(value, bool) else None
+    except OverflowError:
+        return None
+
+
 def parse_toml(text: str, name: str, what: str) -> dict[str, Any]:
     """Return the table of TOML text whose keys have at most 32 parts; errors call the file `name`.
 

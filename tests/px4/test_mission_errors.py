@@ -136,11 +136,8 @@ def in_mission(**changes):
         (in_mission(items=[]), ": the mission is empty; it needs at least one item"),
         (in_mission(plannedHomePosition=[47, 8]), ": plannedHomePosition = [47, 8] must be latitude, longitude"),
         (in_mission(plannedHomePosition=[97, 8, 0]), ": plannedHomePosition = [97, 8, 0] must be latitude"),
-        (as_plan(RTL, geoFence={"circles": [{"radius": 5}], "polygons": []}), ": geoFence has circles, which would be"),
-        (
-            as_plan(RTL, rallyPoints={"points": [[47, 8, 0]]}),
-            ": rallyPoints has points, which would be ignored; remove",
-        ),
+        (as_plan(RTL, geoFence={"circles": [{"radius": 5}]}), ": geoFence circles[0]: inclusion = None must be true"),
+        (as_plan(RTL, rallyPoints={"points": [[47, 8]]}), ": rallyPoints points[0] = [47, 8] must be latitude"),
         (
             changed(type="ComplexItem", complexItemType="survey"),
             "item 0: 'survey' is not a SimpleItem; replace surveys",

@@ -89,5 +89,5 @@ def test_the_package_is_usable_without_the_simulator(python):
         "import sys, px4lockstep.px4.missions, px4lockstep.px4.parameters as p; p.resolve({})\n"
         "print(sorted(m for m in sys.modules if m.startswith(('px4lockstep.', 'num', 'llvm')) and m != 'numbers'))",
     ).stdout
-    modules = ["errors", "px4", "px4.mission_items", "px4.missions", "px4.parameters", "reading"]
+    modules = ["errors", "px4", "px4.fence", "px4.mission_items", "px4.missions", "px4.parameters", "reading"]
     assert shown.strip() == str([f"px4lockstep.{name}" for name in modules])

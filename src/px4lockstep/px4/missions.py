@@ -14,8 +14,9 @@ from pathlib import Path
 from typing import Any
 
 from px4lockstep.errors import ErrorLines, InputError
+from px4lockstep.px4.fence import Fence, RallyPoint, read_fence, read_rally
 from px4lockstep.px4.mission_items import AT_ONCE, ENDS, Command, MissionItem, read_item
-from px4lockstep.reading import parse_json, read_text
+from px4lockstep.reading import json_number, parse_json, read_text
 
 __all__ = ["Command", "Mission", "MissionItem", "load_mission", "parse_mission", "parse_plan", "parse_wpl"]
 
@@ -43,6 +44,9 @@ class Mission:
     """Contents of the file."""
     warnings: tuple[str, ...] = ()
     """Values that are not as the protocol defines them, and what they are taken for."""
+    fence: Fence = Fence()
+    """Zones of a plan's geofence."""
+    rally_points: tuple[RallyPoint, ...] = ()
 
     def lost_by_library(self) -> tuple[str, ...]:
         """Return what the mission loader of `libpx4_lockstep` would drop from each item; empty if nothing.
@@ -185,20 +189,15 @@ def parse_plan(text: str, source: str) -> Mission:
             report.append(
                 f"{source}: the {part}'s version is {version!r:.80}; it must be {known}, the only supported one"
             )
-    for part in ("geoFence", "rallyPoints"):
-        contents = plan.get(part) or {}
-        kept = [key for key in contents if key != "version" and contents[key]] if isinstance(contents, dict) else [part]
-        if kept:
-            report.append(
-                f"{source}: {part} has {', '.join(kept):.80}, which would be ignored; remove it from the plan"
-            )
+    fence = read_fence(plan.get("geoFence"), source, report, warnings)
+    rally_points = read_rally(plan.get("rallyPoints"), source, report)
     index_of_id = _index_of_id(items, source, report)
     home = _planned_home(mission.get("plannedHomePosition"), source, report)
     places: list[Place] = []
     for index, item in enumerate(items):
         where = f"{source} item {index}"
         places.append((where, _item_of_plan(item, where, index, index_of_id, report, warnings)))
-    return Mission(_checked(places, source, report), source, home, text, tuple(warnings))
+    return Mission(_checked(places, source, report), source, home, text, tuple(warnings), fence, rally_points)
 
 
 def _index_of_id(items: list[Any], source: str, report: ErrorLines) -> dict[Any, int]:
@@ -232,7 +231,7 @@ def _item_of_plan(
         return None
     values = {"frame": item.get("frame"), "command": item.get("command")}
     values |= {f"params[{i}]": math.nan if value is None else value for i, value in enumerate(params)}
-    numbers = _numbers(values, _number_of_json, where, report)
+    numbers = _numbers(values, json_number, where, report)
     if numbers is None:
         return None
     frame, command, *rest = numbers
@@ -247,19 +246,11 @@ def _item_of_plan(
     return read_item(where, index, frame, command, rest, report, warnings)
 
 
-def _number_of_json(value: Any) -> float | None:
-    """Return a JSON number as a float, or None for anything else."""
-    try:
-        return float(value) if isinstance(value, int | float) and not isinstance(value, bool) else None
-    except OverflowError:
-        return None
-
-
 def _planned_home(value: Any, source: str, report: ErrorLines) -> tuple[float, float, float] | None:
     """Return the planned home position of a plan, if it has one."""
     if value is None:
         return None
-    numbers = [_number_of_json(part) for part in value] if isinstance(value, list) else []
+    numbers = [json_number(part) for part in value] if isinstance(value, list) else []
     match numbers:
         case [float(lat), float(lon), float(alt)] if abs(lat) <= 90.0 and abs(lon) <= 180.0 and math.isfinite(alt):
             return lat, lon, alt
