@@ -64,9 +64,7 @@ def test_an_empty_fence_is_no_fence(parts):
 def test_a_breach_return_point_is_reported_as_without_effect():
     """PX4 accepts it and never uses it."""
     mission = parse_plan(plan([POLYGON], breachReturn=[47.1, 8.2, 30]), "p")
-    assert mission.warnings == (
-        "p: geoFence breachReturn has no effect, because PX4 ignores it; use a rally point",
-    )
+    assert mission.warnings == ("p: geoFence breachReturn has no effect, because PX4 ignores it; use a rally point",)
     assert len(mission.fence.zones) == 1
 
 

@@ -44,7 +44,7 @@ class Mission:
     """Contents of the file."""
     warnings: tuple[str, ...] = ()
     """Values that are not as the protocol defines them, and what they are taken for."""
-    fence: Fence = Fence()
+    fence: Fence = field(default_factory=Fence)
     """Zones of a plan's geofence."""
     rally_points: tuple[RallyPoint, ...] = ()
 
