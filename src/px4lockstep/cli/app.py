@@ -239,15 +239,16 @@ def plot(
 
 @command(app, "folders.export_run")
 def export(
-    folder: FolderArgument,
-    to: Annotated[str, typer.Option("--format", metavar="FORMAT", help="csv or parquet.")] = "csv",
+    folder: Annotated[Path, typer.Argument(metavar="RUN", help="Run folder or log file.")],
+    to: Annotated[str, typer.Option("--format", metavar="FORMAT", help="csv, parquet or ulog.")] = "csv",
     out: OutOption = None,
     columns: Annotated[
-        str | None, typer.Option(metavar="NAME,NAME,…", help="Comma-separated columns. Default: all.")
+        str | None, typer.Option(metavar="NAME,NAME,…", help="Comma-separated columns, for csv and parquet.")
     ] = None,
+    rate: Annotated[float | None, typer.Option(metavar="HZ", help="Maximum rate of state topics, for ulog.")] = None,
     force: ForceOption = False,
 ) -> None:
-    """Export the log of a run folder as CSV or Parquet."""
+    """Export the flight of a run folder: as CSV, as Parquet, or as ULog for PlotJuggler and Flight Review."""
 
 
 @command(app, "compare.compare_run")

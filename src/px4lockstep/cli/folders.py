@@ -4,14 +4,14 @@ from pathlib import Path
 
 from px4lockstep.cli.output import write_err, write_out
 from px4lockstep.errors import InputError
+from px4lockstep.flights.exports import read_source
 from px4lockstep.flights.figure import draw_folder, draw_sources
-from px4lockstep.flights.folder import LOG_PARQUET, PLOTS, SUMMARY, check_folder, is_incomplete, read_log, read_summary
+from px4lockstep.flights.folder import LOG_PARQUET, PLOTS, check_folder, is_incomplete, read_log
 from px4lockstep.io import check_new
-from px4lockstep.log.csv import side_file, write_csv
+from px4lockstep.log.export_source import ExportOptions
+from px4lockstep.log.exports import check_options, format_named
 from px4lockstep.log.log import Log
-from px4lockstep.log.parquet import write_parquet
 
-FORMATS = ("csv", "parquet")
 OVERLAY = "overlay.png"
 
 
@@ -39,23 +39,30 @@ def plot_runs(sources: list[Path], force: bool, out: Path | None = None, labels:
     return 0
 
 
-def export_run(folder: Path, to: str, force: bool, out: Path | None = None, columns: str | None = None) -> int:
-    """Export the log of a run folder; return the exit code."""
-    if to not in FORMATS:
-        raise InputError(f"unknown --format {to}; allowed: {', '.join(FORMATS)}")
-    log = read_log(folder)
-    target = out or folder / f"export.{to}"
-    if target.exists() and target.resolve() == (folder / LOG_PARQUET).resolve():
+def export_run(
+    folder: Path,
+    to: str,
+    force: bool,
+    out: Path | None = None,
+    columns: str | None = None,
+    rate: float | None = None,
+) -> int:
+    """Export the flight of a run folder, or a log file; return the exit code."""
+    names = None if columns is None else tuple(name.strip() for name in columns.split(","))
+    options = ExportOptions(names, rate)
+    chosen = format_named(to, "--format")
+    check_options(chosen, options)
+    source, problem = read_source(folder)
+    target = out or (folder if folder.is_dir() else folder.parent) / chosen.file_name
+    own = folder / LOG_PARQUET if folder.is_dir() else folder
+    if target.exists() and target.resolve() == own.resolve():
         raise InputError(f"{target} is the run's own log; use another name for --out")
-    for file in (target, side_file(target)) if to == "csv" else (target,):
+    for file in chosen.files(target):
         check_new(file, force=force)
-    _warn_of_incomplete(folder, log)
-    names = None if columns is None else [name.strip() for name in columns.split(",")]
-    if to == "csv":
-        digest = read_summary(folder).get("digest") if (folder / SUMMARY).exists() else None
-        write_csv(log, target, names, digest=None if digest is None else str(digest))
-    else:
-        write_parquet(log, target, names)
+    if problem is not None:
+        write_err(f"warning: exported without home, parameters and mission: {problem}\n")
+    _warn_of_incomplete(folder, source.log)
+    chosen.write(source, target, options)
     write_out(f"{target}\n")
     return 0
 

@@ -13,6 +13,7 @@ import itertools
 import re
 import shutil
 import time
+from collections.abc import Iterable
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -20,11 +21,14 @@ from typing import TYPE_CHECKING, Any
 
 from px4lockstep.engine.simulation import Simulation
 from px4lockstep.errors import InputError, OutputError
+from px4lockstep.flights.about import about_of
 from px4lockstep.flights.recorded import SPEC
 from px4lockstep.flights.recording.file import NAME as RECORDING
 from px4lockstep.flights.recording.file import write_recording
 from px4lockstep.io import atomic_write, check_new, release_pages, to_json
 from px4lockstep.log.csv import read_csv, side_file, write_csv
+from px4lockstep.log.export_source import ExportOptions, ExportSource
+from px4lockstep.log.exports import ExportFormat, check_formats
 from px4lockstep.log.log import Log
 from px4lockstep.log.messages import write_messages
 from px4lockstep.log.parquet import read_parquet, write_parquet
@@ -54,19 +58,28 @@ class RunFolder:
 
     path: Path
     spec: Spec
+    exports: tuple[ExportFormat, ...] = ()
     _given_back: int = 0
 
     @classmethod
     def create(
-        cls, path: str | Path | None, flight: Flight, *, holds_log: bool = False, force: bool = False
+        cls,
+        path: str | Path | None,
+        flight: Flight,
+        *,
+        holds_log: bool = False,
+        force: bool = False,
+        exports: Iterable[str] = (),
     ) -> "RunFolder":
         """Create the folder, by default in `runs/`, marked as incomplete, with the spec file and its mission.
 
         With `holds_log`, a flight that is yet to be flown keeps its log in the folder. With `force`, outputs outside
-        the folder may overwrite files; the folder itself must always be empty.
+        the folder may overwrite files; the folder itself must always be empty. `exports` are formats in addition to
+        those of the spec.
         """
         spec = flight.spec
-        check_outputs(spec, path, force)
+        formats = check_formats(dict.fromkeys([*spec.run.exports, *exports]))
+        check_outputs(spec, path, force, formats)
         folder = Path(path) if path is not None else fresh_folder(spec.aircraft.name)
         try:
             folder.mkdir(parents=True, exist_ok=True)
@@ -87,7 +100,7 @@ class RunFolder:
                     file.unlink()
                 folder.rmdir()
             raise InputError(str(error)) from error
-        return cls(folder, spec)
+        return cls(folder, spec, formats)
 
     def watch(self, simulation: Simulation) -> None:
         """Release the memory of rows that are in the file."""
@@ -103,7 +116,7 @@ class RunFolder:
         are: a full disk may have space for the smaller ones.
         """
         failed: list[OutputError] = []
-        for write in (self._keep_recording, self._keep_log, self._keep_csv, self._keep_summary):
+        for write in (self._keep_recording, self._keep_log, self._keep_csv, self._keep_exports, self._keep_summary):
             try:
                 write(run)
             except OutputError as error:
@@ -130,6 +143,13 @@ class RunFolder:
         if self.spec.run.log_csv:
             write_csv(run.log, self.path / self.spec.run.log_csv, self._columns, digest=run.digest)
 
+    def _keep_exports(self, run: "Run") -> None:
+        if self.exports:
+            about, log = about_of(run.spec, run.flight.mission), run.log.select(self._columns)
+            source = ExportSource(log, about, summary_of(run, self.path), self.path)
+            for each in self.exports:
+                each.write(source, self.path / each.file_name, ExportOptions())
+
     def _keep_summary(self, run: "Run") -> None:
         _write(self.path / SUMMARY, to_json(summary_of(run, self.path), indent=2) + "\n")
 
@@ -155,9 +175,16 @@ class RunFolder:
         return None if self.spec.run.log_columns == "all" else list(self.spec.run.log_columns)
 
 
-def check_outputs(spec: Spec, folder: str | Path | None, force: bool) -> None:
-    """Check that `run.log_csv` and `run.recording_out` are unused names in the run folder, or writable paths."""
+def check_outputs(
+    spec: Spec, folder: str | Path | None, force: bool, exports: Iterable[ExportFormat] | None = None
+) -> None:
+    """Check that `run.log_csv` and `run.recording_out` are unused names in the run folder, or writable paths.
+
+    Exports are written under their own names, by default those of `run.exports`.
+    """
     taken = [MARK, SPEC, LOG_ROWS, LOG_PARQUET, SUMMARY, PLOTS, PX4_LOG, UORB]
+    exports = check_formats(spec.run.exports) if exports is None else exports
+    taken += [str(file) for each in exports for file in each.files(Path(each.file_name))]
     taken += [] if spec.mission is None else [mission_file(spec.mission)]
     for key, value in ((key, getattr(spec.run, key)) for key in OUTPUTS if getattr(spec.run, key) is not None):
         target, what = Path(value), f"run.{key} = {value!r} can't be written"

@@ -126,16 +126,24 @@ class Run:
         home = self.spec.home
         return draw_flight(self.log, self.spec.aircraft.name, self.flight.mission, (home.lat_deg, home.lon_deg))
 
-    def save(self, folder: str | Path, *, plots: bool = True, force: bool = False) -> Path:
+    def save(self, folder: str | Path, *, plots: bool = True, force: bool = False, exports: Sequence[str] = ()) -> Path:
         """Write the run folder: spec, recording, log, summary and figure.
 
-        With `force`, `run.log_csv` and `run.recording_out` may overwrite files outside the folder.
+        Args:
+            folder: New or empty folder.
+            plots: Whether to write the figure.
+            force: Whether `run.log_csv` and `run.recording_out` may overwrite files outside the folder.
+            exports: Formats to export to, such as `["ulog"]`, in addition to `run.exports` of the spec.
+
+        Returns:
+            The folder.
 
         Raises:
-            InputError: If the folder can't be created or is not empty, or an output file outside it exists.
+            InputError: If the folder can't be created or is not empty, an output file outside it exists, or a format
+                is unknown.
             OutputError: If a file can't be written, for example because the disk is full.
         """
-        target = RunFolder.create(folder, self.flight, force=force)
+        target = RunFolder.create(folder, self.flight, force=force, exports=exports)
         target.keep(self)
         if plots:
             target.draw(self)

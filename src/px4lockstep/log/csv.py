@@ -21,6 +21,7 @@ from typing import BinaryIO
 from px4lockstep.errors import InputError
 from px4lockstep.io import atomic_write, to_json
 from px4lockstep.log.arrow import arrow_type, check_columns, check_file, check_version, column_of, gather_table, tables
+from px4lockstep.log.export_source import ExportOptions, ExportSource
 from px4lockstep.log.log import Log
 from px4lockstep.log.schema import BY_NAME, COMPONENTS, LOG_SCHEMA, LOG_SCHEMA_VERSION, components
 from px4lockstep.log.sink import LogSink
@@ -31,6 +32,7 @@ FIELD = re.compile(r"(\w+)(?: \[([^\]]+)\])?")
 HEADER_LIMIT = 64 * 1024
 """Maximum bytes of the header, with the version line of earlier files."""
 SIDE_LIMIT = 1_000_000
+SIDE_SUFFIX = ".json"
 COUNT_LIMIT = 99
 """Maximum number of motors, rotors and batteries with a name of their own."""
 
@@ -98,6 +100,12 @@ def write_csv(log: Log, path: str | Path, columns: Iterable[str] | None = None, 
         file.write(_side_text(chosen, digest).encode())
 
 
+def export_csv(source: ExportSource, path: Path, options: ExportOptions) -> None:
+    """Export a flight as CSV: see `log.exports`."""
+    digest = source.summary.get("digest")
+    write_csv(source.log, path, options.columns, digest=None if digest is None else str(digest))
+
+
 class CsvSink(LogSink):
     """A CSV file that grows while the simulation runs: after each chunk it has all rows up to then.
 
@@ -127,7 +135,7 @@ class CsvSink(LogSink):
 
 def side_file(path: str | Path) -> Path:
     """Return the path of the side file of a CSV file."""
-    return Path(f"{path}.json")
+    return Path(f"{path}{SIDE_SUFFIX}")
 
 
 def _header_of(log: Log) -> bytes:

@@ -12,7 +12,7 @@ import numpy.typing as npt
 from px4lockstep.engine.core import NATIVE, PYTHON_WITH_STATUS
 from px4lockstep.engine.simulation import Simulation
 from px4lockstep.errors import InputError, suggestion
-from px4lockstep.io import in_memory
+from px4lockstep.io import blocks, in_memory
 from px4lockstep.jit import interpreted
 from px4lockstep.jit.records import locked
 from px4lockstep.log.schema import BY_NAME, COLUMNS, COMPONENTS, Column, components
@@ -108,6 +108,15 @@ class Log:
     def __getitem__(self, name: str) -> Array:
         self.column(name)
         return locked(in_memory(self._by_reference(name)))
+
+    def part(self, name: str, rows: slice) -> Array:
+        """Return some rows of a column; the others are not read from a file."""
+        self.column(name)
+        return locked(np.array(self._by_reference(name)[rows]))
+
+    def chunks(self, rows: int) -> Iterator[slice]:
+        """Yield slices of some rows each; of a log in a file, they are released from memory as the next ones follow."""
+        return blocks(self._by_reference("time_us"), rows)
 
     def get(self, name: str) -> Array | None:
         """Return a column, or None if this log does not have it."""

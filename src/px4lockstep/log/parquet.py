@@ -21,6 +21,7 @@ from px4lockstep.log.arrow import (
     schema_of,
     tables,
 )
+from px4lockstep.log.export_source import ExportOptions, ExportSource
 from px4lockstep.log.log import Log
 from px4lockstep.log.sink import LogSink
 
@@ -47,6 +48,11 @@ def write_parquet(log: Log, path: str | Path, columns: Iterable[str] | None = No
         for table in tables(chosen):
             writer.write_table(table)
     pa.default_memory_pool().release_unused()  # the pool holds on to tens of megabytes after a long log
+
+
+def export_parquet(source: ExportSource, path: Path, options: ExportOptions) -> None:
+    """Export a flight as Parquet: see `log.exports`."""
+    write_parquet(source.log, path, options.columns)
 
 
 class ParquetSink(LogSink):

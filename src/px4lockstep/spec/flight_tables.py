@@ -5,7 +5,9 @@ from typing import Annotated, Any, Literal
 from pydantic import BeforeValidator, Field
 
 from px4lockstep.constants import HOME_LAT_DEG, HOME_LON_DEG
+from px4lockstep.errors import InputError
 from px4lockstep.integrators.solver import Integrator
+from px4lockstep.log.exports import FORMATS, check_formats
 from px4lockstep.part import KEY, Part, entry, name_or_table, path_entry, show, spelled, wrong
 from px4lockstep.vehicle.contact import Contact
 
@@ -65,6 +67,16 @@ def _columns(value: Any) -> Any:
     return value
 
 
+def _formats(value: Any) -> Any:
+    if not isinstance(value, tuple) or not all(isinstance(name, str) for name in value):
+        raise wrong(f"{KEY} = {show(value)} is not a list of formats; it must be an array of {', '.join(FORMATS)}")
+    try:
+        check_formats(value)
+    except InputError as error:
+        raise wrong(f"{KEY}: {error}") from None
+    return value
+
+
 OUTPUTS = ("recording_out", "log_csv")
 """Keys of `RunTable` that name output files: in the run folder, unless the path is absolute."""
 
@@ -88,6 +100,9 @@ class RunTable(Part):
     log_csv: str | None = path_entry("File name for the log as CSV, in the run folder.")
     log_columns: Annotated[Literal["all"] | tuple[str, ...], BeforeValidator(_columns)] = entry(
         "all", "Log columns to write: `all`, or an array of names."
+    )
+    exports: Annotated[tuple[str, ...], BeforeValidator(_formats)] = entry(
+        (), f"Formats to export the flight to, in the run folder: {', '.join(f'`{name}`' for name in FORMATS)}."
     )
     realtime_factor: float | None = entry(
         None,

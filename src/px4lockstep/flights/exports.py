@@ -1,0 +1,27 @@
+"""Read the flight of a run folder or a log file for an export; `log.exports` has the formats."""
+
+from pathlib import Path
+
+from px4lockstep.errors import InputError
+from px4lockstep.flights.about import about_of
+from px4lockstep.flights.folder import SUMMARY, read_log, read_summary
+from px4lockstep.flights.recorded import SPEC
+from px4lockstep.log.export_source import ExportSource
+from px4lockstep.spec.load import load_spec
+
+
+def read_source(path: Path) -> tuple[ExportSource, str | None]:
+    """Return the flight in a run folder or log file, and why its spec is not used, if it can't be read."""
+    log = read_log(path)
+    if not path.is_dir():
+        return ExportSource(log), "a log file has no spec; export its run folder instead"
+    summary = read_summary(path) if (path / SUMMARY).exists() else {}
+    try:
+        spec = load_spec(path / SPEC, reads_mission=False)
+    except InputError as error:
+        return ExportSource(log, summary=summary, folder=path), str(error)
+    try:
+        mission = spec.mission
+    except InputError:  # the mission file was moved or removed
+        mission = None
+    return ExportSource(log, about_of(spec, mission), summary, path), None

@@ -1,0 +1,71 @@
+"""What an exporter gets: the log of a flight, what is known about the flight, and the user's options."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from px4lockstep.log.log import Log
+from px4lockstep.px4.missions import Mission
+from px4lockstep.vehicle.battery import Battery
+
+
+@dataclass(frozen=True)
+class HomePosition:
+    """The origin of the world frame."""
+
+    lat_deg: float
+    lon_deg: float
+    alt_msl_m: float
+
+
+@dataclass(frozen=True)
+class About:
+    """What the spec of a flight says about it. A log without a readable spec has the defaults.
+
+    Exporters are below the package `spec`, so they get the values that they need here.
+    """
+
+    name: str = "aircraft"
+    home: HomePosition | None = None
+    mission: Mission | None = None
+    batteries: tuple[Battery, ...] = ()
+    parameters: Mapping[str, float | int] = field(default_factory=dict)
+    """PX4 parameters that were flown, an int for an int32."""
+    parameter_defaults: Mapping[str, float | int] = field(default_factory=dict)
+    """PX4's defaults of these parameters, as far as they are known."""
+    autopilot: str = "unknown"
+    autopilot_period_us: int = 0
+    seed: int | None = None
+    tables: Mapping[str, Any] = field(default_factory=dict)
+    """The complete resolved spec as nested tables, for values that have no field here."""
+
+
+@dataclass(frozen=True)
+class ExportSource:
+    """A flight to export.
+
+    Args:
+        log: The log.
+        about: What the spec says about the flight.
+        summary: The contents of `summary.json`; empty if there is none, as for a run that was killed.
+        folder: The run folder; None for a log file on its own.
+    """
+
+    log: Log
+    about: About = field(default_factory=About)
+    summary: Mapping[str, Any] = field(default_factory=dict)
+    folder: Path | None = None
+
+
+@dataclass(frozen=True)
+class ExportOptions:
+    """Options of an export.
+
+    Args:
+        columns: Names of log columns; all by default.
+        rate_hz: Maximum rate; every row of the log by default.
+    """
+
+    columns: tuple[str, ...] | None = None
+    rate_hz: float | None = None

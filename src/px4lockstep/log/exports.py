@@ -1,0 +1,83 @@
+"""The export formats, for `px4lockstep export`, the spec key `run.exports` and `Run.save`.
+
+To add a format, write `export_…(source, path, options)` in a file of its own and add a row to `FORMATS`.
+"""
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from pathlib import Path
+
+from px4lockstep.errors import InputError, suggestion
+from px4lockstep.log.csv import SIDE_SUFFIX, export_csv
+from px4lockstep.log.export_source import ExportOptions, ExportSource
+from px4lockstep.log.parquet import export_parquet
+from px4lockstep.log.ulog import export_ulog
+
+MAX_RATE_HZ = 1e6
+
+
+@dataclass(frozen=True)
+class ExportFormat:
+    """A format to which a flight can be exported."""
+
+    name: str
+    file_name: str  # in the run folder
+    description: str
+    write: Callable[[ExportSource, Path, ExportOptions], None]
+    takes_columns: bool = False  # accepts `ExportOptions.columns`
+    takes_rate: bool = False  # accepts `ExportOptions.rate_hz`
+    side_suffix: str = ""  # of a second file, written next to the first one
+
+    def files(self, path: Path) -> tuple[Path, ...]:
+        """Return the paths of all files that an export to `path` writes."""
+        return (path, Path(f"{path}{self.side_suffix}")) if self.side_suffix else (path,)
+
+
+FORMATS = {
+    each.name: each
+    for each in (
+        ExportFormat(
+            "csv",
+            "export.csv",
+            "CSV with a side file of units",
+            export_csv,
+            takes_columns=True,
+            side_suffix=SIDE_SUFFIX,
+        ),
+        ExportFormat("parquet", "export.parquet", "Apache Parquet", export_parquet, takes_columns=True),
+        ExportFormat("ulog", "export.ulg", "ULog, PX4's log format", export_ulog, takes_rate=True),
+    )
+}
+"""All formats by name."""
+
+
+def format_named(name: str, what: str = "export format") -> ExportFormat:
+    """Return a format; `what` names the option in the error."""
+    if name not in FORMATS:
+        hint = suggestion(name, FORMATS) or ""
+        raise InputError(f"unknown {what} {name!r}{hint}; allowed: {', '.join(FORMATS)}")
+    return FORMATS[name]
+
+
+def check_options(chosen: ExportFormat, options: ExportOptions) -> None:
+    """Raise `InputError` for an option that a format does not have, or a rate that is out of range."""
+    for is_given, is_taken, option in (
+        (options.columns is not None, chosen.takes_columns, "columns"),
+        (options.rate_hz is not None, chosen.takes_rate, "rate"),
+    ):
+        if is_given and not is_taken:
+            having = [each.name for each in FORMATS.values() if getattr(each, f"takes_{option}")]
+            raise InputError(f"--{option} is not an option of {chosen.name}; it is for {', '.join(having)}")
+    rate_hz = options.rate_hz
+    if rate_hz is not None and not 0.0 < rate_hz <= MAX_RATE_HZ:
+        raise InputError(f"--rate {rate_hz:g} is out of range; it must be above 0 and at most {MAX_RATE_HZ:.0f} Hz")
+
+
+def check_formats(names: Iterable[str]) -> tuple[ExportFormat, ...]:
+    """Return the formats of a list of names; raise `InputError` for an unknown or repeated one."""
+    chosen: dict[str, ExportFormat] = {}
+    for name in names:
+        if name in chosen:
+            raise InputError(f"export format {name!r} is listed twice; list each format once")
+        chosen[name] = format_named(name)
+    return tuple(chosen.values())

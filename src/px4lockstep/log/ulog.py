@@ -1,0 +1,181 @@
+"""Export a flight as ULog: `ulog_topics` has the topics, `ulog_numbers` their numbers, `px4.ulog` the file format.
+
+The same flight gives the same bytes: the file has no time of writing, and times are simulated.
+"""
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from px4lockstep import __version__
+from px4lockstep.io import atomic_write
+from px4lockstep.log.events import events_of, mission_items, mission_times_us
+from px4lockstep.log.export_source import About, ExportOptions, ExportSource
+from px4lockstep.log.log import Log
+from px4lockstep.log.ulog_numbers import Numbers
+from px4lockstep.log.ulog_topics import ESTIMATE, SAMPLES, SLOW, STATE, Topic, topics_of
+from px4lockstep.px4.ulog import ERROR, INFO, NOTICE, WARNING, LoggedTopic, Text, UlogWriter
+from px4lockstep.px4.uorb.logged import logged_layouts
+
+ROWS_PER_CHUNK = 8_192
+SLOW_US = 100_000
+STATUS_US = 1_000_000
+DATA_FORMAT = 2
+"""PX4's version of the units of GPS positions: degrees and metres."""
+VERSION, RELEASE = re.compile(r"(\d+)\.(\d+)\.(\d+)"), 255
+FLOWN = ("flown", "nothing asked")
+"""Outcomes that are not errors."""
+
+Array = npt.NDArray[Any]
+
+
+def export_ulog(source: ExportSource, path: Path, options: ExportOptions) -> None:
+    """Export a flight as ULog: see `log.exports`."""
+    log, about = source.log, source.about
+    topics = [topic for topic in topics_of(log, about) if not _is_empty(log, topic)]
+    start_us = int(log.time_us[0]) if log.rows else 0
+    with atomic_write(path) as file:
+        writer = UlogWriter(file, start_us, has_defaults=bool(about.parameter_defaults))
+        _write_definitions(writer, about)
+        layouts = logged_layouts()
+        subscriptions = [writer.subscribe(topic.name, layouts[topic.name].dtype, topic.instance) for topic in topics]
+        rows = [_rows(log, topic, options.rate_hz) for topic in topics]
+        texts = sorted(_texts(source), key=lambda text: text[0])
+        numbers = Numbers(log, about)
+        for chunk in log.chunks(ROWS_PER_CHUNK):
+            numbers.read(chunk)
+            batches = []
+            for topic, subscription, own in zip(topics, subscriptions, rows, strict=True):
+                first, last = np.searchsorted(own, (chunk.start, chunk.stop))
+                batches.append(_messages(topic, subscription, numbers, own[first:last] - chunk.start))
+            end_us = int(log.time_us[min(chunk.stop, log.rows) - 1])
+            is_last = chunk.stop >= log.rows
+            due = [text for text in texts if is_last or text[0] <= end_us]
+            texts = texts[len(due) :]
+            writer.write(batches, due)
+        writer.close()
+
+
+def _write_definitions(writer: UlogWriter, about: About) -> None:
+    writer.info("sys_name", "PX4")
+    writer.info("ver_hw", "PX4_SITL")
+    writer.info("ver_sw", f"px4lockstep {__version__}")
+    writer.info("ver_sw_release", _release(__version__), "uint32_t")
+    writer.info("ver_data_format", DATA_FORMAT, "int32_t")
+    writer.info("time_ref_utc", 0, "int32_t")
+    writer.info("sys_uuid", about.name)
+    writer.info("sys_autopilot", about.autopilot)
+    if about.seed is not None:
+        writer.info("sim_seed", about.seed, "uint64_t")
+    defaults = about.parameter_defaults
+    for name in sorted(about.parameters):
+        writer.parameter(name, about.parameters[name], defaults.get(name))
+
+
+def _release(version: str) -> int:
+    """Return a version as PX4 encodes it: a byte each for major, minor, patch and kind, 255 for a release."""
+    found = VERSION.match(version)
+    assert found is not None
+    major, minor, patch = map(int, found.groups())
+    return major << 24 | minor << 16 | patch << 8 | (RELEASE if found[0] == version else 0)
+
+
+def _is_empty(log: Log, topic: Topic) -> bool:
+    """Return whether a column that a topic needs has no numbers: an autopilot may not report its setpoints."""
+    for name in topic.columns:
+        values = log.get(name)
+        if values is not None and values.dtype.kind == "f" and bool(np.isnan(values).all()):
+            return True
+    return False
+
+
+# -- which rows ------------------------------------------------------------------------------------------------------
+
+
+def _rows(log: Log, topic: Topic, rate_hz: float | None) -> Array:
+    """Return the rows of the log at which a topic has a message."""
+    if topic.when == STATE:
+        return _limited(log, np.arange(log.rows), rate_hz)
+    is_changed = _changes(log, topic.watched)
+    if topic.when == SAMPLES:
+        return _limited(log, np.flatnonzero(is_changed), rate_hz)
+    period_us = SLOW_US if topic.when == SLOW else STATUS_US
+    is_changed[_first_of_each(log.time_us, period_us)] = True
+    return np.flatnonzero(is_changed)
+
+
+def _limited(log: Log, rows: Array, rate_hz: float | None) -> Array:
+    """Return rows without those that exceed a rate."""
+    if rate_hz is None:
+        return rows
+    return rows[_first_of_each(log.time_us[rows], max(1, round(1e6 / rate_hz)))]
+
+
+def _first_of_each(time_us: Array, period_us: int) -> Array:
+    """Return the first row of each period."""
+    if not len(time_us):
+        return np.zeros(0, np.int64)
+    periods = (time_us - time_us[0]) // np.uint64(period_us)
+    return np.flatnonzero(np.concatenate([[True], np.diff(periods) != 0]))
+
+
+def _changes(log: Log, names: tuple[str, ...]) -> npt.NDArray[np.bool_]:
+    """Return for each row whether one of the columns differs from the row before; True for the first row."""
+    found = np.zeros(log.rows, np.bool_)
+    found[:1] = True
+    for name in names:
+        values = log.get(name)
+        if values is not None:
+            for each in np.atleast_2d(values.T):
+                found[1:] |= each[1:] != each[:-1]
+    return found
+
+
+# -- messages --------------------------------------------------------------------------------------------------------
+
+
+def _messages(topic: Topic, subscription: LoggedTopic, numbers: Numbers, at: Array) -> Array:
+    """Return the messages of a topic for some rows of the current chunk."""
+    messages = subscription.messages(len(at))
+    fields = messages["message"]
+    with np.errstate(over="ignore", invalid="ignore"):  # numbers beyond float32 become infinite
+        for name, source in topic.fields.items():
+            value = numbers.value(source, at, topic.names) if isinstance(source, str) else source
+            if value is not None:
+                fields[name] = value
+            elif fields[name].dtype.kind == "f":
+                fields[name] = np.nan
+    return messages
+
+
+def _texts(source: ExportSource) -> Iterator[Text]:
+    """Yield the text messages: events, waypoints, warnings and the outcome."""
+    log, summary = source.log, source.summary
+    if not log.rows:
+        return
+    start_us, end_us = int(log.time_us[0]), int(log.time_us[-1])
+    yield start_us, INFO, f"{source.about.name}, px4lockstep {__version__}, autopilot {source.about.autopilot}"
+    if not all(column in log for column in ESTIMATE.values()):
+        yield start_us, NOTICE, "the log has no estimate: vehicle_attitude etc. are the true state"
+    if "sensor_gps_lat_1e7" not in log and source.about.home is not None:
+        yield start_us, NOTICE, "the log has no sensors: vehicle_gps_position is the true position"
+    if summary.get("events") is not None:
+        events = [(round(1e6 * each["time_s"]), each["label"], each["is_fault"]) for each in summary["events"]]
+    else:
+        events = [(event.time_us, event.label, event.is_fault) for event in events_of(log)]
+    for time_us, label, is_fault in events:
+        yield time_us, WARNING if is_fault else INFO, label
+    for time_us, item in zip(mission_times_us(log), mission_items(log), strict=True):
+        yield time_us, INFO, f"mission item {item} reached"
+    for text in summary.get("autopilot_texts") or ():
+        yield end_us, WARNING, f"autopilot: {text}"
+    for text in summary.get("warnings") or ():
+        yield end_us, WARNING, text
+    outcome = summary.get("outcome")
+    if outcome is not None:
+        reason = summary.get("reason")
+        yield end_us, INFO if outcome in FLOWN else ERROR, f"outcome: {outcome}" + (f": {reason}" if reason else "")
