@@ -1,16 +1,19 @@
 """Short flights of the built-in autopilot with failures, and runs that the validator stops."""
 
 import hashlib
+import json
 import tempfile
 from pathlib import Path
 
 import numpy as np
+from mission_files import as_plan
 
 import px4lockstep
 from px4lockstep.engine.simulation import Simulation
 from px4lockstep.engine.timeline import Periodic, Timeline
 from px4lockstep.errors import SimulationError
 from px4lockstep.plant.models import Oscillator
+from px4lockstep.px4.missions import parse_wpl
 
 MISSION = """QGC WPL 110
 0	1	3	22	0	0	0	0	47.397742	8.545594	1.5	1
@@ -18,6 +21,17 @@ MISSION = """QGC WPL 110
 2	0	3	16	0	1	0	0	47.397742	8.545594	2	1
 3	0	3	21	0	0	0	0	47.397742	8.545594	0	1
 """
+WALL = [[47.397756, 8.54556], [47.397756, 8.54562], [47.397762, 8.54562], [47.397762, 8.54556]]
+PLAN = as_plan(
+    *parse_wpl(MISSION, "the mission").items,
+    geoFence={
+        "circles": [{"circle": {"center": [47.397742, 8.545594], "radius": 30}, "inclusion": True, "version": 1}],
+        "polygons": [{"inclusion": False, "polygon": WALL, "version": 1}],
+        "version": 2,
+    },
+    rallyPoints={"points": [[47.39784, 8.545594, 0.5], [47.397742, 8.545724, 0]], "version": 2},
+)
+"""The same mission with a wall on the way to the waypoint, and with rally points, of which one is farther away."""
 QUICK = {
     "COM_SPOOLUP_TIME": 0.1,
     "COM_DISARM_LAND": 0.3,
@@ -45,6 +59,7 @@ FLIGHTS = {
     ),
     "mission": ("iris", 12.0, QUICK, {}),
     "fence": ("iris", 6.0, QUICK | {"GF_ACTION": 2, "GF_MAX_HOR_DIST": 1.0}, {}),
+    "zones": ("iris", 8.0, QUICK | {"GF_ACTION": 3, "RTL_TYPE": 5, "RTL_RETURN_ALT": 2.0}, {}),
     "lost position": ("iris", 5.0, QUICK, {"scenario.events": [{"at_s": 2.5, "action": "estimate_dropout"}]}),
     "lost motor": ("hex", 3.0, QUICK, {"scenario.events": [{"at_s": 2.0, "action": "disable_motor", "motor": 2}]}),
     "own land detector": (
@@ -61,8 +76,8 @@ def fly(name):
     """Fly one of them; return the simulation."""
     aircraft, end_s, params, overrides = FLIGHTS[name]
     with tempfile.TemporaryDirectory() as folder:
-        mission = Path(folder) / "mission.waypoints"
-        mission.write_text(MISSION, "utf-8")
+        mission = Path(folder) / ("mission.plan" if name == "zones" else "mission.waypoints")
+        mission.write_text(json.dumps(PLAN) if name == "zones" else MISSION, "utf-8")
         own = {"px4.mission_path": str(mission), "timeline.t_end_s": end_s, "autopilot.params": params}
         flight = px4lockstep.build(px4lockstep.load_spec(aircraft, COMMON | own | overrides))
     return flight.simulation.run()

@@ -17,6 +17,7 @@ from typing import Any, ClassVar
 
 import numpy.typing as npt
 
+from px4lockstep.autopilots.area import Area
 from px4lockstep.autopilots.messages import Grow, MessageLog
 from px4lockstep.environment.projection import MapProjection
 from px4lockstep.errors import InputError
@@ -151,6 +152,8 @@ class Session:
     """Explanation for a flight in which the autopilot never reported a mission."""
     landing: Landing | None = None
     """Where its mission lands; None if it ends in the air, or if unknown."""
+    area: Area = Area()
+    """The fence and the rally points of its mission."""
     on_tick: Callable[[int, Any], None] | None = None
     """Called with the time and the stage inputs at each tick before it runs, if it takes inputs from Python."""
 

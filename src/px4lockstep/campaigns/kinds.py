@@ -135,6 +135,13 @@ def touchdown_speed(flown: FlightSignals) -> float:
     return float(signals["vel_ned_d"][first + int(is_down.argmax()) - 1]) if is_down.any() else math.nan
 
 
+def fence_margin_m(flown: FlightSignals, after_us: int = 0, until_us: int = NEVER_US) -> float:
+    """Return the smallest distance from the zones of the plan's fence, negative if it was breached; NaN without one."""
+    area, pos_ned = flown.run.simulation.autopilot.area, flown.run.log["pos_ned"]
+    margins_m = area.margins_m(pos_ned[window(flown.signals, after_us, until_us)])
+    return float(margins_m.min()) if area.zones and len(margins_m) else math.nan
+
+
 @dataclass(frozen=True)
 class MetricKind:
     """A kind of metric."""
@@ -185,6 +192,9 @@ KINDS = {
     "tracking_rms": _of_signal(_rms, TRACKING, "m", "RMS tracking error", WINDOW),
     "tracking_max": _of_signal(np.max, TRACKING, "m", "max tracking error", WINDOW),
     "touchdown_speed": MetricKind(touchdown_speed, "m/s", "descent speed at the first ground contact"),
+    "fence_margin_m": MetricKind(
+        fence_margin_m, "m", "smallest distance from the zones of the geofence, negative if breached", may=WINDOW
+    ),
     "settling": MetricKind(settling, "s", SETTLING, SETTLING_NEEDS, ("until_s",)),
     "time_over": _time(operator.gt, "time with `signal` above `limit`"),
     "time_under": _time(operator.lt, "time with `signal` below `limit`"),

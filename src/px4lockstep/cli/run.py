@@ -304,7 +304,9 @@ def _ending(run: Run) -> str | None:
         mode = "" if facts.mode is None else f", mode {facts.mode}"
         return f"{summary.ending}{mode}, {_number(facts.height_m)} m above the ground"
     tilt = "" if summary.tilt_deg is None or summary.standing else f", tilted by {summary.tilt_deg:.0f}°"
-    away_m, place = (facts.distance_to_home_m, "home") if facts.is_return else (summary.distance_to_target_m, "target")
+    away_m, place = summary.distance_to_target_m, "target"
+    if facts.is_return and facts.goal is not None:
+        away_m, place = facts.distance_to_goal_m, facts.goal.name
     return f"{summary.ending}{tilt}" + ("" if away_m is None else f", {away_m:.2f} m from {place}")
 
 

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy.typing as npt
 
+from px4lockstep.autopilots.area import area_of
 from px4lockstep.autopilots.base import NativeAutopilot, PythonSession, Session, landing_of
 from px4lockstep.constants import HOME_LAT_DEG, HOME_LON_DEG
 from px4lockstep.engine import loop
@@ -121,7 +122,8 @@ def open_autopilot(
         write = functools.partial(builder.write, core, (autopilot.record,))
         session = autopilot.open(core[autopilot.record], plant, timeline.autopilot.period_us, write)
     home = (getattr(autopilot, "home_lat_deg", HOME_LAT_DEG), getattr(autopilot, "home_lon_deg", HOME_LON_DEG))
-    session.landing = landing_of(getattr(autopilot, "mission", None), *home)
+    mission = getattr(autopilot, "mission", None)
+    session.landing, session.area = landing_of(mission, *home), area_of(mission, *home)
     return session
 
 

@@ -22,13 +22,15 @@ from functools import cached_property
 import numpy as np
 import numpy.typing as npt
 
+from px4lockstep.autopilots.area import HOME, Area
 from px4lockstep.autopilots.requests import LOITER_MODE, MISSION_MODE, RETURN_MODE
 from px4lockstep.engine.simulation import Simulation
 from px4lockstep.environment.gravity import gravity_down_m_s2
 from px4lockstep.errors import LockstepError
 from px4lockstep.flights.outcome import STANDING_DEG
+from px4lockstep.flights.takeover import OTHER, Takeover
 from px4lockstep.jit import interpreted
-from px4lockstep.log.events import FAILSAFES, FlightEvent, events_of, mode_name
+from px4lockstep.log.events import FlightEvent, events_of, mode_name
 from px4lockstep.log.log import Log
 from px4lockstep.scenario.landing import GROUND_MARGIN_M
 from px4lockstep.scenario.signals import tilt_deg
@@ -43,9 +45,6 @@ SUPPORTED_M_S = 0.2
 WEAK_SOC = 0.1
 """Charge below which a motor that its ESC cuts off means an empty battery; above, something else drew the current."""
 
-OTHER = 5
-"""Number of a failsafe whose reason is unknown."""
-HOME = "home"
 REQUESTS = {"mission": "the mission", "return": "a return", "land": "a landing"}
 """Requests by the suffix of their log column, with their names in messages."""
 
@@ -57,40 +56,6 @@ class OrderedDown:
     name: str
     time_s: float
     row: int
-
-
-@dataclass(frozen=True)
-class Takeover:
-    """A failsafe that changed the mode: its number, times and numbers of the modes, row of the log, mission item."""
-
-    failsafe: int
-    modes: tuple[tuple[int, int], ...]
-    row: int
-    item: int
-
-    @property
-    def time_s(self) -> float:
-        """When it took over [s]."""
-        return self.modes[0][0] / 1e6
-
-    @property
-    def is_return(self) -> bool:
-        """Whether it returned, even if it landed at once in the end."""
-        return any(mode == RETURN_MODE for _, mode in self.modes)
-
-    @property
-    def name(self) -> str:
-        """Its name in messages: `a failsafe (battery)`."""
-        return "a failsafe" if self.failsafe == OTHER else f"a failsafe ({FAILSAFES.get(self.failsafe, self.failsafe)})"
-
-    @property
-    def mode(self) -> str:
-        """The names of its modes in messages: `mode hold, then return`."""
-        return f"mode {', then '.join(mode_name(mode) for _, mode in self.modes)}"
-
-    def has(self, event: FlightEvent) -> bool:
-        """Return whether an event is one of its own: its name, or a change of mode."""
-        return event.time_us >= self.modes[0][0] and event.label.startswith(("failsafe: ", "mode "))
 
 
 @dataclass(frozen=True)
@@ -255,7 +220,7 @@ class Facts:
     @property
     def faults(self) -> tuple[FlightEvent, ...]:
         """Faults, and the autopilot's reactions to them."""
-        return tuple(event for event in events_of(self.log) if event.is_fault)
+        return tuple(event for event in events_of(self.log, self.simulation.autopilot.area) if event.is_fault)
 
     @cached_property
     def _heights_m(self) -> npt.NDArray[np.float64] | None:
@@ -400,12 +365,12 @@ class Facts:
         allowed_m = self.allowed_m
         if self.order is None:
             landing = self.simulation.autopilot.landing if self.asks else None
-            if landing is None:
-                return None
+            if landing is None or landing.is_return:
+                return None if landing is None else self.goal
             name = HOME if landing.place == (0.0, 0.0) else "the mission's landing point"
             return Target(landing.place, name, allowed_m)
         if self.order.name == REQUESTS["return"]:
-            return Target((0.0, 0.0), HOME, allowed_m)
+            return self.goal
         north_m, east_m, _ = self.log["pos_ned"][self.order.row].tolist()
         speed_m_s = math.hypot(*self.log["vel_ned"][self.order.row][:2])
         stop_m = REACTION_S * speed_m_s + speed_m_s * speed_m_s / (2.0 * BRAKE_M_S2)
@@ -426,10 +391,18 @@ class Facts:
         landing = self.simulation.autopilot.landing if self.asks else None
         return landing is not None and landing.is_return
 
+    @cached_property
+    def goal(self) -> Target | None:
+        """Home, or after a return the rally point that is closer at the end."""
+        if self._heights_m is None:
+            return None
+        area = self.simulation.autopilot.area if self.is_return else Area()
+        return Target(*area.goal_of_return(tuple(self.log["pos_ned"][-1][:2].tolist())), self.allowed_m)
+
     @property
-    def distance_to_home_m(self) -> float | None:
-        """Horizontal distance from home at the end [m]."""
-        return None if self._heights_m is None else math.hypot(*self.log["pos_ned"][-1][:2].tolist())
+    def distance_to_goal_m(self) -> float | None:
+        """Horizontal distance from the goal at the end [m]."""
+        return None if self.goal is None else math.dist(self.log["pos_ned"][-1][:2].tolist(), self.goal.place)
 
     @cached_property
     def distance_to_target_m(self) -> float | None:

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from px4lockstep.autopilots.area import area_of
 from px4lockstep.errors import InputError
 from px4lockstep.flights.folder import read_log
 from px4lockstep.flights.recorded import SPEC
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
 def draw_flight(log: Log, name: str, mission: Mission | None, home_deg: tuple[float, float]) -> "Figure":
     """Return the figure of a flight, titled with the aircraft's name, with the waypoints relative to home."""
     waypoints = mission_waypoints(mission, *home_deg) if mission is not None else {}
-    return plot_flight(log, waypoints=waypoints, title=name)
+    return plot_flight(log, waypoints=waypoints, title=name, area=area_of(mission, *home_deg))
 
 
 def draw_folder(folder: str | Path, log: Log) -> tuple["Figure", str | None]:

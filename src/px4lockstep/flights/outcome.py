@@ -10,7 +10,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:  # campaign results need the words without importing the engine
-    from px4lockstep.flights.facts import Facts, Takeover
+    from px4lockstep.flights.facts import Facts
+    from px4lockstep.flights.takeover import Takeover
 
 FLOWN = "flown"
 NOTHING_ASKED = "nothing asked"
@@ -97,7 +98,7 @@ def ending_of(facts: "Facts") -> str | None:
         return None if facts.is_down is None else IN_THE_AIR
     if facts.max_height_m is not None and facts.max_height_m <= TAKEN_OFF_M:
         return ON_THE_GROUND
-    distance_m, allowed_m = facts.distance_to_home_m, facts.allowed_m
+    distance_m, allowed_m = facts.distance_to_goal_m, facts.allowed_m
     if not facts.is_return:
         distance_m = facts.distance_to_target_m
         allowed_m = allowed_m if facts.target is None else facts.target.allowed_m
@@ -227,12 +228,12 @@ def _unfinished(facts: "Facts") -> str:
 
 def _how_it_ended(facts: "Facts") -> str:
     """Return how a flight ended that a failsafe took over."""
-    ending, home_m = ending_of(facts), facts.distance_to_home_m
-    if ending is None or home_m is None:
+    ending, goal, distance_m = ending_of(facts), facts.goal, facts.distance_to_goal_m
+    if ending is None or goal is None or distance_m is None:
         return ""
     if ending == IN_THE_AIR:
         return f"; it was in the air at the end, {facts.height_m:.2f} m above the ground"
-    return f"; it {'returned' if ending == RETURNED else 'landed'}, {home_m:.1f} m from home"
+    return f"; it {'returned' if ending == RETURNED else 'landed'}, {distance_m:.1f} m from {goal.name}"
 
 
 def _out_of_control(facts: "Facts") -> Outcome | None:

@@ -102,7 +102,7 @@ def summarize(
         facts: Facts that decide the outcome, if already computed.
     """
     log = Log.of(simulation) if log is None else log
-    events = events_of(log)
+    events = events_of(log, simulation.autopilot.area)
     facts = facts or Facts(simulation, log, error)
     outcome = judge(facts)
     # For a run that was stopped, `time_us` is the next boundary.

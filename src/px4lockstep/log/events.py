@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from px4lockstep.autopilots.area import Area
 from px4lockstep.autopilots.base import UNKNOWN_MODE
 from px4lockstep.log.log import Log
 from px4lockstep.plant.faults import FLAG, FRACTIONS, KINDS, SENSOR_MASK, SENSORS, Fault
@@ -37,10 +38,16 @@ def mode_name(number: int) -> str:
     return MODES.get(number, str(number))
 
 
-def events_of(log: Log) -> tuple[FlightEvent, ...]:
-    """Return the events in order of time; at the same time, causes come before their effects."""
+def events_of(log: Log, area: Area | None = None) -> tuple[FlightEvent, ...]:
+    """Return the events in order of time; at the same time, causes come before their effects.
+
+    Args:
+        log: The log.
+        area: The area of the flight, `Simulation.autopilot.area`, to report when the vehicle truly left its fence.
+    """
     found = [
         *_faults(log),
+        *_breaches(log, area),
         *_changes(log, "failsafe", lambda now: f"failsafe: {FAILSAFES.get(now, now)}", is_fault=True),
         *_changes(log, "armed", _on_or_off("armed", "disarmed")),
         *_modes(log),
@@ -127,6 +134,13 @@ def _faults(log: Log) -> Iterator[FlightEvent]:
             has_changed |= np.diff(values) != 0.0
         for row in np.flatnonzero(has_changed) + 1:
             yield FlightEvent(int(log.time_us[row]), f"wind step to {np.linalg.norm(wind[row]):.3g} m/s")
+
+
+def _breaches(log: Log, area: Area | None) -> Iterator[FlightEvent]:
+    """Yield when the vehicle leaves the zones of the fence, and when it is back."""
+    if area is not None and area.zones and "pos_ned" in log:
+        is_outside = (area.margins_m(log["pos_ned"]) < 0.0).astype(np.int64)
+        yield from _changes_of(log, is_outside, _on_or_off("geofence breached", "geofence breach over"), is_fault=True)
 
 
 def _on_or_off(begins: str, ends: str) -> Any:

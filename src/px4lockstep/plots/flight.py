@@ -12,6 +12,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from px4lockstep.autopilots.area import Area
 from px4lockstep.errors import InputError
 from px4lockstep.io import atomic_write
 from px4lockstep.log.events import FlightEvent, events_of
@@ -41,6 +42,7 @@ def plot_flight(
     waypoints: Mapping[int, Sequence[float]] | None = None,
     events: Iterable[FlightEvent] = (),
     title: str = "",
+    area: Area | None = None,
 ) -> "Figure":
     """Return the figure of a flight.
 
@@ -49,6 +51,7 @@ def plot_flight(
         waypoints: North and east [m] by the number of the mission item: see `waypoints.mission_waypoints`.
         events: Events to mark in addition to the events and faults in the log.
         title: Title of the figure.
+        area: Fence and rally points: `Simulation.autopilot.area`.
 
     Raises:
         InputError: If the log has no position or no rows.
@@ -59,12 +62,12 @@ def plot_flight(
     if "pos_ned" not in log or not log.rows:
         raise InputError("can't plot this log: it has no rows, or no column pos_ned")
     places = check_waypoints(waypoints)
-    marks = numbered(log, [*events_of(log), *events])
+    marks = numbered(log, [*events_of(log, area), *events])
     with style.context(["default", STYLE]):
         figure = Figure(figsize=SIZE_IN, dpi=DPI, layout="constrained")
         figure.get_layout_engine().set(w_pad=0.12, h_pad=0.09, hspace=0.02, wspace=0.02)  # type: ignore[union-attr, call-arg]
         grid = figure.add_gridspec(4, 3, width_ratios=(1.08, 1.0, 1.0))
-        draw_track(figure.add_subplot(grid[0:2, 0]), log, places)
+        draw_track(figure.add_subplot(grid[0:2, 0]), log, places, area or Area())
         panels = (
             (grid[0, 1], motion.draw_height, "Height", "above origin [m]"),
             (grid[1, 1], motion.draw_velocity, "Velocity over ground", "[m/s]"),

@@ -116,10 +116,9 @@ def _parts(value: Any, name: str, known: tuple[str, ...], source: str, report: E
     if value is not None and not isinstance(value, dict):
         report.append(f"{source}: {name} = {value!r:.80} must be an object with {', '.join(known)}")
         return {}
-    parts = {key: part for key, part in (value or {}).items() if key != "version" and part}
-    if not parts:
-        return {}
-    if not _has_version(value, name, f"{source}: {name}", report):
+    given: dict[str, Any] = value or {}
+    parts = {key: part for key, part in given.items() if key != "version" and part}
+    if not parts or not _has_version(given, name, f"{source}: {name}", report):
         return {}
     for key in parts:
         if key not in known:

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from itertools import islice
 from typing import Any
 
+from px4lockstep.autopilots.area import area_of
 from px4lockstep.autopilots.base import NativeAutopilot, Session, check_tick, landing_of
 from px4lockstep.autopilots.kinds import make_autopilot, with_injectors
 from px4lockstep.autopilots.px4_library.injectors import Injector
@@ -117,8 +118,9 @@ def build(
                 timeline = timeline if timeline.is_end_known else timeline.until(int(replay.time_us[-1]))
                 common |= {"autopilot": autopilot, "seed": spec.aircraft.seed}
                 simulation = Simulation(aircraft, timeline, replay=replay.on(timeline), **common)
-                landing = landing_of(spec.mission, spec.home.lat_deg, spec.home.lon_deg)
-                simulation.autopilot.landing = landing
+                home = (spec.home.lat_deg, spec.home.lon_deg)
+                simulation.autopilot.landing = landing_of(spec.mission, *home)
+                simulation.autopilot.area = area_of(spec.mission, *home)
             else:
                 has_own_estimator = spec.autopilot.capabilities.estimates_itself  # the log then shows the truth
                 is_recorded = spec.run.mode == "record" if record is None else record

@@ -395,9 +395,9 @@ def test_a_low_battery_triggers_its_action(action, modes):
     ("action", "last_mode"), [(0, MANUAL_MODE), (1, MANUAL_MODE), (2, LOITER_MODE), (3, RETURN_MODE), (5, LAND_MODE)]
 )
 def test_leaving_the_geofence_triggers_its_action(action, last_mode):
-    """By GF_ACTION: warn, hold, return, land."""
+    """By GF_ACTION: nothing, warn, hold, return, land."""
     sim = flight(end_s=90, params={"GF_MAX_HOR_DIST": 8.0, "GF_ACTION": action}).run()
-    assert GEOFENCE_FAILSAFE in autopilot_of(sim)["failsafe"]
+    assert (GEOFENCE_FAILSAFE in autopilot_of(sim)["failsafe"]) == (action != 0)
     flown = modes_of(sim)
     if action in (0, 1):
         assert flown == [MISSION_MODE, MANUAL_MODE]

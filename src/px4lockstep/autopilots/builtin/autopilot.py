@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, ClassVar
 
+from px4lockstep.autopilots.area import Area, area_of
 from px4lockstep.autopilots.base import NativeAutopilot, Record, Session, WriteRecord
 from px4lockstep.autopilots.builtin.allocation import write_allocation
 from px4lockstep.autopilots.builtin.attitude_control import write_attitude_control
@@ -18,6 +19,7 @@ from px4lockstep.autopilots.builtin.motor_failure import write_motor_failure
 from px4lockstep.autopilots.builtin.navigator import MAX_ITEMS, write_navigator
 from px4lockstep.autopilots.builtin.parameters import Params, check_use, check_values, used_params
 from px4lockstep.autopilots.builtin.position_control import write_position_control
+from px4lockstep.autopilots.builtin.rally import write_rally
 from px4lockstep.autopilots.builtin.rate_control import write_rate_control
 from px4lockstep.autopilots.builtin.schedule import MAX_RATE_HZ, check_rates, effective_rates, period_us
 from px4lockstep.autopilots.builtin.takeoff import write_takeoff
@@ -26,6 +28,7 @@ from px4lockstep.constants import HOME_LAT_DEG, HOME_LON_DEG
 from px4lockstep.environment.projection import MapProjection
 from px4lockstep.errors import InputError
 from px4lockstep.jit import plain
+from px4lockstep.px4.fence import RallyPoint
 from px4lockstep.px4.missions import Mission, MissionItem, load_mission
 from px4lockstep.px4.parameters import resolve
 
@@ -98,6 +101,8 @@ class Builtin(NativeAutopilot):
         if self.mission is not None and len(self._items) > MAX_ITEMS:
             count = len(self._items)
             raise InputError(f"the mission has {count} items; the built-in autopilot allows at most {MAX_ITEMS}")
+        if isinstance(self.mission, Mission):
+            self._area.check(self.mission, self._home)
 
     def check_airframe(self, params: Params) -> None:
         """Check that it implements the values of an airframe's parameters, and can fly its mission with them."""
@@ -113,6 +118,14 @@ class Builtin(NativeAutopilot):
     @property
     def _home(self) -> MapProjection:
         return MapProjection(self.home_lat_deg, self.home_lon_deg)
+
+    @property
+    def _area(self) -> Area:
+        return area_of(self.mission, self.home_lat_deg, self.home_lon_deg)
+
+    @property
+    def _rally_points(self) -> tuple[RallyPoint, ...]:
+        return self.mission.rally_points if isinstance(self.mission, Mission) else ()
 
     @property
     def _items(self) -> tuple[MissionItem, ...]:
@@ -150,7 +163,7 @@ class Builtin(NativeAutopilot):
         record["tilt_air_rad"] = math.radians(min(p["MPC_TILTMAX_AIR"], 89.0))
         record["tilt_land_rad"] = math.radians(min(p["MPC_TILTMAX_LND"], p["MPC_TILTMAX_AIR"]))
         record["full_battery_v"] = model.full_battery_v if p["MC_BAT_SCALE_EN"] else 0.0
-        write_commander(record["commander"], p, model.batteries)
+        write_commander(record["commander"], p, model.batteries, self._area)
         write_flight_task(record["flight_task"], p)
         write_takeoff(record["takeoff"], p)
         write_hover_thrust(record["hover"], p, self.hover_thrust_estimate and p["MPC_USE_HTE"] == 1)
@@ -163,6 +176,8 @@ class Builtin(NativeAutopilot):
         write_navigator(record["navigator"], p)
         write_land_detector(record["land_detector"], p, self.land_detector == "estimate")
         write_mission(record["navigator"], self._items, self._home, model.home_alt_msl_m)
+        rally_points = self._rally_points
+        write_rally(record["navigator"]["rally"], rally_points, self._home, model.home_alt_msl_m, p["RTL_TYPE"])
 
 
 def _write_record(record: Record, builtin: Builtin, model: ControlModel, period_us: int) -> None:

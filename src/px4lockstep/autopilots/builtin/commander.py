@@ -12,8 +12,8 @@ Failsafes in flight, by descending priority; a later one does not override an ea
 * motor failure: land (`motor_failure`);
 * battery, when its warning level rises, by COM_LOW_BAT_ACT: 0 only warns, 1 returns at critical, 2 lands at critical, 3
   returns at critical and lands at emergency;
-* geofence, when the vehicle exceeds GF_MAX_HOR_DIST or GF_MAX_VER_DIST from home, by GF_ACTION: 0 and 1 only warn, 2
-  holds, 3 returns, 4 stops the motors, 5 lands.
+* geofence, when the vehicle leaves it (`fence`), by GF_ACTION: 1 only warns, 2 holds, 3 returns, 4 stops the motors, 5
+  lands.
 
 Later requests are obeyed again, so that the pilot can take over. Arming is never denied.
 """
@@ -23,9 +23,11 @@ from typing import Any
 import numpy as np
 
 from px4lockstep.autopilots import requests
+from px4lockstep.autopilots.area import Area
 from px4lockstep.autopilots.builtin.navigator import WORK_START_RETURN
 from px4lockstep.autopilots.builtin.parameters import Params
-from px4lockstep.autopilots.builtin.vectors import has_position, heading_of, norm_xy
+from px4lockstep.autopilots.builtin.vectors import has_position, heading_of
+from px4lockstep.autopilots.fence import FENCE, TERMINATE, leaves, mode_of_action, write_fence
 from px4lockstep.jit import kernel, record
 
 # By severity: a failsafe does not override a more severe one.
@@ -40,9 +42,8 @@ COMMANDER = record(
     [
         ("n_batteries low_battery_action", "i8"),
         ("disarm_land_us", "i8"),  # below 0: never
-        ("fence_radius_m", "f8"),  # 0: none
-        ("fence_height_m", "f8"),
-        ("fence_action is_armed", "i8"),
+        ("fence", FENCE),
+        ("is_armed", "i8"),
         ("armed_us", "i8"),  # time of arming
         ("is_armed_in_air mode", "i8"),
         ("failsafe", "i8"),  # last failsafe that warned or acted
@@ -51,10 +52,10 @@ COMMANDER = record(
         ("asked_arm asked_mission asked_return asked_land", "i8"),  # requests at the last tick
         ("has_flown landed_since_us", "i8"),
         ("lost_since_us", "i8"),  # -1: not lost
-        ("battery_warning is_outside", "i8"),
+        ("battery_warning", "i8"),
     ],
     state="is_armed armed_us is_armed_in_air mode failsafe acted missions asked_arm asked_mission asked_return "
-    "asked_land has_flown landed_since_us lost_since_us battery_warning is_outside",
+    "asked_land has_flown landed_since_us lost_since_us battery_warning",
 )
 
 
@@ -67,7 +68,7 @@ def disarm(c):
     c.acted = NO_FAILSAFE
     c.has_flown = 0
     c.battery_warning = 0
-    c.is_outside = 0
+    c.fence.is_outside = 0
 
 
 @kernel
@@ -125,27 +126,6 @@ def watch_battery(c, bus):
 
 
 @kernel
-def watch_fence(c, estimate):
-    """React when the vehicle leaves the geofence."""
-    away, height = norm_xy(estimate.pos_ned[0], estimate.pos_ned[1]), -estimate.pos_ned[2]
-    is_outside = (c.fence_radius_m > 0.0 and away > c.fence_radius_m) or (
-        c.fence_height_m > 0.0 and height > c.fence_height_m
-    )
-    if is_outside and c.is_outside == 0:
-        mode = requests.MANUAL_MODE
-        if c.fence_action == 2:
-            mode = requests.LOITER_MODE
-        elif c.fence_action == 3:
-            mode = requests.RETURN_MODE
-        elif c.fence_action == 5:
-            mode = requests.LAND_MODE
-        elif c.fence_action == 4:
-            disarm(c)
-        fail_safe(c, GEOFENCE_FAILSAFE, mode)
-    c.is_outside = int(is_outside)
-
-
-@kernel
 def watch_position(c, t_us, estimate):
     """React when the position has been invalid for too long."""
     if has_position(estimate):
@@ -176,17 +156,17 @@ def command(c, t_us, bus, is_landed, is_flying, nav):
         disarm(c)
     elif c.has_flown != 0:
         watch_battery(c, bus)
-        if c.fence_radius_m > 0.0 or c.fence_height_m > 0.0:
-            watch_fence(c, bus.estimate)
+        if c.fence.is_on != 0 and leaves(c.fence, t_us, bus.estimate):
+            if c.fence.action == TERMINATE:
+                disarm(c)
+            fail_safe(c, GEOFENCE_FAILSAFE, mode_of_action(c.fence.action))
         watch_position(c, t_us, bus.estimate)
 
 
-def write_commander(c: Any, p: Params, n_batteries: int) -> None:
+def write_commander(c: Any, p: Params, n_batteries: int, area: Area) -> None:
     """Write the commander parameters."""
     c["n_batteries"] = n_batteries
     c["low_battery_action"] = p["COM_LOW_BAT_ACT"]
-    c["fence_action"] = p["GF_ACTION"]
-    c["fence_radius_m"] = p["GF_MAX_HOR_DIST"]
-    c["fence_height_m"] = p["GF_MAX_VER_DIST"]
+    write_fence(c["fence"], area, p)
     c["disarm_land_us"] = round(p["COM_DISARM_LAND"] * 1e6) if p["COM_DISARM_LAND"] > 0.0 else -1
     c["lost_since_us"] = -1

@@ -14,7 +14,8 @@ A mission is a list of items. An item is complete
 The vehicle flies through a waypoint into the next leg if it need not stop there: no hold time, and the next item with
 an effect is a position.
 
-Return to launch has the stages of PX4, each flown straight to its target:
+Return to launch has the stages of PX4, each flown straight to its target. Home stands for the place that
+`rally.choose_goal` selects when the return begins; heights are above its altitude, and a rally point has no heading:
 
 * climb to RTL_RETURN_ALT above home on the spot, with the current heading. A vehicle that is already higher keeps its
   altitude. Near home it climbs less, unless RTL_CONE_ANG is 0: within NAV_ACC_RAD of home, to twice the distance from
@@ -33,6 +34,7 @@ import numpy as np
 
 from px4lockstep.autopilots.builtin.flight_task import LAND, LEG, LOITER, POSITION, TAKEOFF
 from px4lockstep.autopilots.builtin.parameters import Params
+from px4lockstep.autopilots.builtin.rally import RALLY, choose_goal
 from px4lockstep.autopilots.builtin.vectors import heading_of, norm_xy, wrap_pi
 from px4lockstep.autopilots.requests import LAND_MODE, LOITER_MODE, MISSION_MODE, RETURN_MODE
 from px4lockstep.jit import interpreted, kernel, record
@@ -87,6 +89,7 @@ NAVIGATOR = record(
         ("start_ticks current work is_mission_begun is_finished is_reached is_yaw_reached reached_us", "i8"),
         ("return_down_m", "f8"),
         ("home_yaw", "f8"),  # heading at arming
+        ("rally", RALLY),
         ("leg", LEG),
     ],
     state="mode missions start_ticks current work is_mission_begun is_finished is_reached is_yaw_reached "
@@ -300,8 +303,10 @@ def go_on_mission(nav, t_us, estimate, is_landed):
 
 @kernel
 def return_height(nav, estimate):
-    """Return the return altitude above home."""
-    away, own = norm_xy(estimate.pos_ned[0], estimate.pos_ned[1]), -estimate.pos_ned[2]
+    """Return the return altitude above the goal."""
+    goal = nav.rally.goal_ned
+    away = norm_xy(estimate.pos_ned[0] - goal[0], estimate.pos_ned[1] - goal[1])
+    own = -(estimate.pos_ned[2] - goal[2])
     height = nav.return_alt_m
     if nav.cone_tangent > 0.0:
         if away <= nav.acceptance_m:
@@ -324,15 +329,16 @@ def begin_stage(nav, work, kind, n, e, d, yaw):
 
 @kernel
 def fly_home(nav, estimate):
-    """Start the flight home at the return altitude."""
-    is_close = norm_xy(estimate.pos_ned[0], estimate.pos_ned[1]) < nav.return_min_m
-    yaw = nav.home_yaw if is_close else math.nan
-    begin_stage(nav, WORK_RETURN, POSITION, 0.0, 0.0, nav.return_down_m, yaw)
+    """Start the flight to the goal at the return altitude."""
+    n, e = nav.rally.goal_ned[0], nav.rally.goal_ned[1]
+    is_close = norm_xy(estimate.pos_ned[0] - n, estimate.pos_ned[1] - e) < nav.return_min_m
+    yaw = nav.rally.goal_yaw if is_close else math.nan
+    begin_stage(nav, WORK_RETURN, POSITION, n, e, nav.return_down_m, yaw)
 
 
 @kernel
 def go_on_returning(nav, t_us, estimate, is_landed):
-    """Continue return to launch; return whether the vehicle has landed at home."""
+    """Continue return to launch; return whether the vehicle has landed."""
     if nav.work == WORK_LAND:
         return is_landed
     n, e, d = estimate.pos_ned[0], estimate.pos_ned[1], estimate.pos_ned[2]
@@ -343,7 +349,8 @@ def go_on_returning(nav, t_us, estimate, is_landed):
             fly_home(nav, estimate)
         return False
     note_arrival(nav, t_us, estimate, is_landed)
-    low_m = max(nav.return_down_m, -nav.descend_alt_m)
+    goal, yaw = nav.rally.goal_ned, nav.rally.goal_yaw
+    low_m = max(nav.return_down_m, -(nav.descend_alt_m - goal[2]))
     goal_m = nav.return_down_m if nav.work <= WORK_RETURN else low_m
     if nav.is_reached != 0 and nav.leg.target[2] != goal_m:
         # climb and descent first hold the current altitude for a navigator tick, as in PX4
@@ -358,13 +365,13 @@ def go_on_returning(nav, t_us, estimate, is_landed):
     if nav.work == WORK_CLIMB:
         fly_home(nav, estimate)
     elif nav.work == WORK_RETURN and nav.land_delay_s != 0.0:
-        begin_stage(nav, WORK_DESCEND, LOITER, 0.0, 0.0, d, nav.home_yaw)
+        begin_stage(nav, WORK_DESCEND, LOITER, goal[0], goal[1], d, yaw)
     elif nav.work == WORK_DESCEND:
-        begin_stage(nav, WORK_WAIT, LOITER, 0.0, 0.0, low_m, math.nan)
+        begin_stage(nav, WORK_WAIT, LOITER, goal[0], goal[1], low_m, math.nan)
     elif nav.work == WORK_WAIT:
-        begin_stage(nav, WORK_HOVER, POSITION, 0.0, 0.0, low_m, nav.home_yaw)
+        begin_stage(nav, WORK_HOVER, POSITION, goal[0], goal[1], low_m, yaw)
     else:
-        begin_stage(nav, WORK_LAND, LAND, 0.0, 0.0, 0.0, nav.home_yaw)
+        begin_stage(nav, WORK_LAND, LAND, goal[0], goal[1], 0.0, yaw)
     return False
 
 
@@ -388,7 +395,8 @@ def change_mode(nav, mode, estimate, is_landed):
         loiter_here(nav, estimate)
     elif mode == RETURN_MODE:
         nav.work = WORK_LAND if is_landed else WORK_START_RETURN  # on the ground there is nothing to fly
-        nav.return_down_m = -return_height(nav, estimate)
+        choose_goal(nav.rally, nav.home_yaw, estimate)
+        nav.return_down_m = -(return_height(nav, estimate) - nav.rally.goal_ned[2])
         nav.leg.is_valid = 0
     elif mode == LAND_MODE:
         nav.work = WORK_LAND

@@ -19,10 +19,12 @@ USED = frozenset(
     MPC_XY_TRAJ_P MPC_XY_VEL_D_ACC MPC_XY_VEL_I_ACC MPC_XY_VEL_MAX MPC_XY_VEL_P_ACC MPC_YAWRAUTO_ACC MPC_YAWRAUTO_MAX
     MPC_YAW_MODE MPC_Z_P MPC_Z_VEL_D_ACC MPC_Z_VEL_I_ACC MPC_Z_VEL_MAX_DN MPC_Z_VEL_MAX_UP MPC_Z_VEL_P_ACC
     MPC_Z_V_AUTO_DN MPC_Z_V_AUTO_UP NAV_ACC_RAD NAV_MC_ALT_RAD RTL_CONE_ANG RTL_DESCEND_ALT RTL_LAND_DELAY
-    RTL_MIN_DIST RTL_RETURN_ALT THR_MDL_FAC
+    RTL_MIN_DIST RTL_RETURN_ALT RTL_TYPE THR_MDL_FAC
     """.split()  # noqa: SIM905 (as a literal it takes 92 lines)
 )
 """The parameters that the built-in autopilot uses besides the rotor geometry."""
+RTL_TYPES = RETURN_HOME_OR_RALLY, RETURN_RALLY = 0, 5
+"""Values of RTL_TYPE that are implemented."""
 WITH_OPTION = {"LNDMC_": "set land_detector to 'estimate'", "HTE_": "switch hover_thrust_estimate on"}
 """Remedies for parameters that are used only with an option."""
 
@@ -62,4 +64,9 @@ def check_values(values: Params) -> None:
     if values["CA_METHOD"] not in (1, 2):
         raise InputError(
             f"CA_METHOD = {values['CA_METHOD']} is not implemented; allowed: 1 and 2 (sequential desaturation)"
+        )
+    if values["RTL_TYPE"] not in RTL_TYPES:
+        raise InputError(
+            f"RTL_TYPE = {values['RTL_TYPE']} is not implemented; allowed: 0 (home or the closest rally point) and "
+            "5 (the closest rally point)"
         )

@@ -1,10 +1,11 @@
-"""Panel of the track over ground, with waypoints and wind."""
+"""Panel of the track over ground, with waypoints, fence, rally points and wind."""
 
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from px4lockstep.autopilots.area import Area
 from px4lockstep.errors import InputError
 from px4lockstep.log.log import Log
 from px4lockstep.plots.panels.lines import Vector
@@ -31,8 +32,8 @@ def check_waypoints(waypoints: Mapping[int, Sequence[float]] | None) -> Places:
     return places
 
 
-def draw_track(axes: "Axes", log: Log, places: Places) -> None:
-    """Draw the flown track, its setpoint and the waypoints."""
+def draw_track(axes: "Axes", log: Log, places: Places, area: Area) -> None:
+    """Draw the flown track, its setpoint, the waypoints, the fence and the rally points."""
     pos = log["pos_ned"]
     axes.set_title("Track over ground")
     if "pos_sp_ned" in log:
@@ -47,7 +48,13 @@ def draw_track(axes: "Axes", log: Log, places: Places) -> None:
     axes.plot(pos[-1, 1], pos[-1, 0], "X", ms=10, color=FAULT, ls="none", label="end", mec="white", mew=0.8, zorder=5)
     axes.set_xlabel("east [m]")
     axes.set_ylabel("north [m]")
-    _make_room(axes, np.concatenate([pos[:, :2], corners]))
+    rally = np.array(area.rally_points).reshape(-1, 2)
+    if len(rally):
+        axes.plot(rally[:, 1], rally[:, 0], "s", ms=12, mfc="white", mec="0.2", label="rally point", zorder=4)
+    for north_m, east_m in area.rally_points:
+        axes.annotate("R", (east_m, north_m), ha="center", va="center_baseline", fontsize=9.5, zorder=6)
+    _draw_fence(axes, area)
+    _make_room(axes, np.concatenate([pos[:, :2], corners, rally]), _edges(area))
     _draw_wind(axes, log)
     axes.legend(loc="upper center", ncols=5, handlelength=1.3, handletextpad=0.5, columnspacing=1.0, markerscale=0.7)
 
@@ -74,14 +81,50 @@ def _number_places(axes: "Axes", places: Places) -> None:
         axes.annotate(", ".join(numbers), (where[1], where[0]), offset, **style)
 
 
-def _make_room(axes: "Axes", points: Vector) -> None:
-    """Show all points in a square with equal scales, at least 2 m wide, with space for the legend."""
-    low, high = points.min(axis=0), points.max(axis=0)
-    middle = 0.5 * (low + high)
-    half = max(1.0, 0.68 * float((high - low).max()))
+def _draw_fence(axes: "Axes", area: Area) -> None:
+    """Draw the zones: solid edges around those to stay inside, dashed and hatched ones to stay outside."""
+    from matplotlib.patches import Circle, Patch, Polygon
+
+    labelled = set()
+    for zone in area.zones:
+        look: dict[str, Any] = {"fill": False, "ec": "0.2", "lw": 1.6, "zorder": 1.5}
+        look |= {"label": "stay inside"} if zone.is_inclusion else {"label": "stay outside", "ls": "--", "hatch": "///"}
+        if look["label"] in labelled:
+            del look["label"]
+        labelled.add(look.get("label"))
+        points = [(east_m, north_m) for north_m, east_m in zone.points]
+        patch: Patch = Circle(points[0], zone.radius_m, **look) if zone.radius_m > 0.0 else Polygon(points, **look)
+        axes.add_patch(patch)
+
+
+def _edges(area: Area) -> Vector:
+    """Return points on the outermost edges of the zones."""
+    found = [
+        (north_m + zone.radius_m * sign, east_m + zone.radius_m * sign)
+        for zone in area.zones
+        for north_m, east_m in zone.points
+        for sign in (-1.0, 1.0)
+    ]
+    return np.array(found).reshape(-1, 2)
+
+
+def _make_room(axes: "Axes", points: Vector, edges: Vector) -> None:
+    """Show all points in a square with equal scales, at least 2 m wide, with space for the legend.
+
+    Edges of the fence are shown if they are not far away: they make the square at most twice as wide.
+    """
+    middle, half = _square(points)
+    if len(edges):
+        middle, half = _square(np.concatenate([points, np.clip(edges, middle - 1.5 * half, middle + 1.5 * half)]))
     axes.set_aspect("equal", adjustable="box")
     axes.set_xlim(middle[1] - half, middle[1] + half)
     axes.set_ylim(middle[0] - half, middle[0] + half)
+
+
+def _square(points: Vector) -> tuple[Vector, float]:
+    """Return the middle of points, and half the width of a square around them."""
+    low, high = points.min(axis=0), points.max(axis=0)
+    return 0.5 * (low + high), max(1.0, 0.68 * float((high - low).max()))
 
 
 def _draw_wind(axes: "Axes", log: Log) -> None:
