@@ -4,7 +4,7 @@ The same flight gives the same bytes: the file has no time of writing, and times
 """
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -40,12 +40,12 @@ def export_ulog(source: ExportSource, path: Path, options: ExportOptions) -> Non
     start_us = int(log.time_us[0]) if log.rows else 0
     with atomic_write(path) as file:
         writer = UlogWriter(file, start_us, has_defaults=bool(about.parameter_defaults))
-        _write_definitions(writer, about)
+        numbers = Numbers(log, about)
+        _write_definitions(writer, about, {**_vehicle(numbers), **about.parameters})
         layouts = logged_layouts()
         subscriptions = [writer.subscribe(topic.name, layouts[topic.name].dtype, topic.instance) for topic in topics]
         rows = [_rows(log, topic, options.rate_hz) for topic in topics]
         texts = sorted(_texts(source), key=lambda text: text[0])
-        numbers = Numbers(log, about)
         for chunk in log.chunks(ROWS_PER_CHUNK):
             numbers.read(chunk)
             batches = []
@@ -60,7 +60,12 @@ def export_ulog(source: ExportSource, path: Path, options: ExportOptions) -> Non
         writer.close()
 
 
-def _write_definitions(writer: UlogWriter, about: About) -> None:
+def _vehicle(numbers: Numbers) -> dict[str, float | int]:
+    """Return the parameter from which tools get the type of the vehicle; a simulated PX4 sets it, too."""
+    return {"MAV_TYPE": numbers.mav_type} if numbers.rotors else {}
+
+
+def _write_definitions(writer: UlogWriter, about: About, parameters: Mapping[str, float | int]) -> None:
     writer.info("sys_name", "PX4")
     writer.info("ver_hw", "PX4_SITL")
     writer.info("ver_sw", f"px4lockstep {__version__}")
@@ -72,8 +77,8 @@ def _write_definitions(writer: UlogWriter, about: About) -> None:
     if about.seed is not None:
         writer.info("sim_seed", about.seed, "uint64_t")
     defaults = about.parameter_defaults
-    for name in sorted(about.parameters):
-        writer.parameter(name, about.parameters[name], defaults.get(name))
+    for name in sorted(parameters):
+        writer.parameter(name, parameters[name], defaults.get(name))
 
 
 def _release(version: str) -> int:

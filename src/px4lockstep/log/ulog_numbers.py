@@ -100,6 +100,11 @@ class Numbers:
                 return int(self._log.part(name, slice(0, 0)).shape[1])
         return 0
 
+    @property
+    def mav_type(self) -> int:
+        """Type of the vehicle, MAV_TYPE."""
+        return int(MAV_TYPES.get(self.rotors, OTHER_MAV_TYPE))
+
     # Times of all rows: those of changes in earlier rows count too.
 
     def part_of(self, values: Array, at: Array) -> Array:
@@ -267,7 +272,7 @@ DERIVED: dict[str, Derive] = {
     "home_lon_deg": _home("lon_deg"),
     "home_alt_m": _home("alt_msl_m"),
     "has_home": lambda numbers, _, __: float(numbers.about.home is not None),
-    "mav_type": lambda numbers, _, __: MAV_TYPES.get(numbers.rotors, OTHER_MAV_TYPE),
+    "mav_type": lambda numbers, _, __: float(numbers.mav_type),
     "autopilot_period_us": lambda numbers, _, __: float(numbers.about.autopilot_period_us),
     # Status.
     "arming_state": lambda numbers, at, _: numbers.column_or("armed", at, 0.0) + 1.0,

@@ -193,16 +193,9 @@ SENSORS = (
             "rho": "air_density_kg_m3",
         },
         BARO,
-        SAMPLES,
-        BARO,
+        SLOW,
     ),
-    Topic(
-        "vehicle_magnetometer",
-        {**HERE, "magnetometer_ga": "sensor_mag_gauss"},
-        ("sensor_mag_gauss",),
-        SAMPLES,
-        ("sensor_mag_gauss",),
-    ),
+    Topic("vehicle_magnetometer", {**HERE, "magnetometer_ga": "sensor_mag_gauss"}, ("sensor_mag_gauss",), SLOW),
 )
 UNKNOWN_TO_GPS: Fields = dict.fromkeys(
     ("s_variance_m_s", "c_variance_rad", "hdop", "vdop", "heading", "heading_offset", "heading_accuracy"), NAN
