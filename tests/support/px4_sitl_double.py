@@ -186,6 +186,7 @@ def make_flight(
     sensors=TRUTH,
     mission="simple",
     params=None,
+    file_params=None,
     on_wait=lambda _: None,
     seed=1,
     derive_ca_params=True,
@@ -211,6 +212,7 @@ def make_flight(
         SitlOptions(build_dir=build, **options),
         derive_ca_params=derive_ca_params,
         sensors=sensors,
+        file_params=file_params or {},
     )
     sitl.work_in(None if folder is None else Path(folder), on_wait)
     watched = {"hooks": hooks, "hook_axes": ("autopilot",)}

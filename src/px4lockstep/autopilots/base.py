@@ -10,7 +10,7 @@ spec file can select declare them in `kinds`; a user's autopilot declares them i
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Container, Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar
@@ -203,8 +203,8 @@ class Session:
         """Stop it if it runs with this record; return whether it did."""
         return False
 
-    def set_parameters(self, params: Mapping[str, float | int]) -> None:
-        """Change parameters in flight."""
+    def set_parameters(self, params: Mapping[str, float | int], optional: Container[str] = ()) -> None:
+        """Change parameters in flight; optional ones only if the autopilot has them."""
         if params:
             names = ", ".join(params)
             raise InputError(f"{names} can't change in flight: {self.capabilities.name} reads parameters at the start")

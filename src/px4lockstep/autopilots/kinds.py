@@ -5,6 +5,9 @@ capabilities. It defines
 
 * `make(own, px4, home, mission)`, which returns the autopilot for a flight,
 * `check_parameter(own, name, value)`, which checks one of `autopilot.params`, unless the kind accepts all of PX4's,
+* `check_file_parameter(own, name, value)`, which checks one of `autopilot.file_params`, under the same condition,
+* `uses_parameter(name)`, whether a PX4 parameter can have an effect,
+* `flown_params(own, px4, aircraft)`, which returns the PX4 parameters of a flight,
 * `locate(px4)`, which finds its code, if that is not part of this package,
 * `check_workers(px4, workers)`, if the number of simultaneous flights is limited.
 """
@@ -16,7 +19,7 @@ from typing import Any, ClassVar, Literal
 
 from px4lockstep.autopilots.base import NOBODY, Capabilities, capabilities_of
 from px4lockstep.errors import InputError
-from px4lockstep.part import KEY, Found, Number, Part, entry
+from px4lockstep.part import KEY, Found, Number, Part, entry, path_entry
 from px4lockstep.part.limits import FLOAT32
 from px4lockstep.px4.parameters import check_known
 
@@ -74,6 +77,7 @@ class AutopilotOptions(Part):
 
     stage: ClassVar[str | None] = "autopilot"
     where: ClassVar[str] = "autopilot"
+    forms: ClassVar[tuple[tuple[str, ...], ...]] = (("params_file",), ("file_params",))
 
     kind: Literal[tuple(KINDS)] = entry(  # type: ignore[valid-type]
         DEFAULT,
@@ -82,8 +86,18 @@ class AutopilotOptions(Part):
     )
     params: dict[str, Number] = entry(
         {},
-        "PX4 parameters, by name. They override `airframe.px4_params`; with real PX4, values in `px4.params` override "
-        "these.",
+        "PX4 parameters, by name. They override `airframe.px4_params` and `file_params`; with real PX4, values in "
+        "`px4.params` override these.",
+        **FLOAT32,
+    )
+    params_file: str | None = path_entry(
+        "Parameter file (`.params`) as QGroundControl saves it. Its values replace this key, as `file_params`; `none` "
+        "removes the file of a spec that this one extends."
+    )
+    file_params: dict[str, Number] = entry(
+        {},
+        "PX4 parameters of a vehicle, by name: the contents of `params_file`. They override `airframe.px4_params`. "
+        "Those that the autopilot can't take have no effect.",
         **FLOAT32,
     )
     motor_failure_detection: bool = entry(
@@ -119,6 +133,13 @@ class AutopilotOptions(Part):
                     kind.call("check_parameter", self, name, value)
             except InputError as error:
                 yield ("params", name), f"{KEY}: {error}"
+        for name, value in self.file_params.items():
+            try:
+                check_known(name, value)
+                if not kind.capabilities.takes_px4_params:
+                    kind.call("check_file_parameter", self, name, value)
+            except InputError as error:
+                yield ("file_params", name), f"{KEY}: {error}"
 
 
 def make_autopilot(own: AutopilotOptions, px4: object, home: tuple[float, float], mission: object) -> object | None:
@@ -126,6 +147,23 @@ def make_autopilot(own: AutopilotOptions, px4: object, home: tuple[float, float]
     kind = KINDS[own.kind]
     made: object = None if kind.module is None else kind.call("make", own, px4, home, mission)
     return made
+
+
+def users_of(name: str) -> list[str]:
+    """Return the kinds of autopilot on which a PX4 parameter can have an effect."""
+    return [kind for kind, own in KINDS.items() if own.module is not None and own.call("uses_parameter", name)]
+
+
+def flown_params(own: AutopilotOptions, px4: object, aircraft: object) -> dict[str, float | int]:
+    """Return the PX4 parameters of a flight of an aircraft, by name, without those that have no effect.
+
+    They are complete for the built-in autopilot. Real PX4 has defaults of its own for all others.
+    """
+    kind = KINDS[own.kind]
+    if kind.module is None:
+        raise InputError("autopilot.kind = 'none' has no parameters; choose an autopilot")
+    found: dict[str, float | int] = kind.call("flown_params", own, px4, aircraft)
+    return found
 
 
 def with_injectors(autopilot: Any, injectors: Sequence[object]) -> Any:

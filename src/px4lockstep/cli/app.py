@@ -4,17 +4,16 @@ Each command is implemented in a separate module, which is imported when the com
 literal bracket is written as a backslash and a bracket.
 """
 
-import functools
 import os
-from collections.abc import Callable
-from importlib import import_module
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
 from px4lockstep import __version__
-from px4lockstep.cli.help import Group, PlainCommand, Root
+from px4lockstep.cli.declare import JsonOption, command
+from px4lockstep.cli.help import Group, Root
+from px4lockstep.cli.params_commands import params_app
 
 app = typer.Typer(
     cls=Root,
@@ -24,37 +23,6 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["--help", "-h"]},
 )
-
-Declared = Callable[..., None]
-
-
-def command(
-    group: typer.Typer, place: str, name: str | None = None, *, is_watched: bool = False
-) -> Callable[[Declared], Declared]:
-    """Declare a command by its signature and docstring; the function at `place` of this package implements it.
-
-    That function receives the options by name and returns the exit code. An option that is None is not passed on, so
-    that function's own default applies. A watched command loads the PX4 library: see `cli.watched`.
-    """
-
-    def declare(signature: Declared) -> Declared:
-        @functools.wraps(signature)
-        def run_command(**options: Any) -> None:
-            module, _, function = place.partition(".")
-            given = {key: value for key, value in options.items() if value is not None}
-            work = functools.partial(getattr(import_module(f"px4lockstep.cli.{module}"), function), **given)
-            if is_watched:
-                from px4lockstep.cli.watched import in_child
-
-                raise typer.Exit(in_child(work))
-            raise typer.Exit(work())
-
-        return group.command(name, cls=PlainCommand)(run_command)
-
-    return declare
-
-
-JsonOption = Annotated[bool, typer.Option("--json", help="Print the result as JSON and nothing else.")]
 
 
 def _print_version(wanted: bool) -> None:
@@ -119,6 +87,9 @@ def run(
     spec: SpecArgument,
     settings: SetOption = None,
     compat: CompatOption = False,
+    params: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Parameter file (.params) as QGroundControl saves it.")
+    ] = None,
     seed: Annotated[str | None, typer.Option(metavar="N", help="Random seed.")] = None,
     out: Annotated[
         Path | None, typer.Option("--out", metavar="DIR", help="Run folder. Default: runs/NAME-TIME.")
@@ -334,6 +305,9 @@ def spec_check(spec: SpecArgument, settings: SetOption = None, compat: CompatOpt
 @command(spec_app, "spec.print_schema", "schema")
 def spec_schema() -> None:
     """Print the JSON schema of spec files."""
+
+
+app.add_typer(params_app, name="params")
 
 
 uorb_app = typer.Typer(cls=Group, help="List, show and verify the layouts of uORB messages.", no_args_is_help=True)

@@ -4,7 +4,7 @@ from typing import Any
 
 from typer.core import TyperCommand, TyperGroup, TyperOption
 
-ORDER = ["run", "replay", "branch", "diff", "compare", "plot", "export", "spec", "campaign", "determinism"]
+ORDER = ["run", "replay", "branch", "diff", "compare", "plot", "export", "spec", "params", "campaign", "determinism"]
 ORDER += ["trust", "doctor", "uorb", "verify", "bench"]
 """The commands in the order of the help."""
 
@@ -27,6 +27,15 @@ class Group(TyperGroup):
     def get_params(self, ctx: Any) -> list[Any]:
         """Return the parameters; flags take no value, so the help shows none."""
         return _without_flag_types(super().get_params(ctx))
+
+
+class ListGroup(Group):
+    """A group whose command `list` may be omitted: `params MPC_*` is `params list MPC_*`."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        """Insert the name of the command unless one is named or the help is requested."""
+        is_named = bool(args) and (args[0] in self.commands or args[0] in ctx.help_option_names)
+        return super().parse_args(ctx, args if is_named else ["list", *args])
 
 
 class Root(Group):

@@ -64,11 +64,13 @@ def run_spec(
     settings: Sequence[str] = (),
     seed: str | None = None,
     compat: bool = False,
+    params: Path | None = None,
     **options: Any,
 ) -> int:
     """Fly a spec file or a built-in aircraft; return the exit code."""
     seeds = [] if seed is None else [f"aircraft.seed={seed}"]
-    loaded = load_spec(spec, settings=[*settings, *seeds], trust=trust, compat=compat)
+    files = {} if params is None else {"autopilot.params_file": str(params)}
+    loaded = load_spec(spec, files, [*settings, *seeds], trust=trust, compat=compat)
     if loaded.run.mode == "replay":
         return replay_run(str(loaded.run.recording_in), options["as_json"], is_judged=True, spec=loaded)
     return fly_spec(loaded, Options(**options))

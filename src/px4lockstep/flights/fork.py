@@ -97,7 +97,8 @@ class LiveTrunk:
         target = RunFolder.create(folder, flight, holds_log=True, force=force)
         with log_of_console(target.path / PX4_LOG, printed):
             ours, theirs = before.px4_params, spec.px4_params
-            self.session.set_parameters({name: value for name, value in theirs.items() if ours.get(name) != value})
+            changed = {name: value for name, value in theirs.items() if ours.get(name) != value}
+            self.session.set_parameters(changed, optional=spec.optional_params)
             try:
                 run = fly(flight, watch)
             except KeyboardInterrupt:

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from px4lockstep.px4.mission_items import Command
     from px4lockstep.px4.missions import Mission, load_mission, parse_wpl
     from px4lockstep.px4.parameters import resolve
+    from px4lockstep.px4.params_files import ParamsFile, format_params, load_params
     from px4lockstep.px4.topics import Publisher, Subscriber
     from px4lockstep.px4.uorb import Layout, check_layouts, shipped_layouts
 
@@ -32,12 +33,15 @@ __all__ = [
     "Layout",
     "Library",
     "Mission",
+    "ParamsFile",
     "Publisher",
     "Px4",
     "Subscriber",
     "check_layouts",
     "find_library",
+    "format_params",
     "load_mission",
+    "load_params",
     "parse_wpl",
     "resolve",
     "shipped_layouts",
@@ -51,6 +55,7 @@ _HOMES = {
     "mission_items": ("Command",),
     "missions": ("Mission", "load_mission", "parse_wpl"),
     "parameters": ("resolve",),
+    "params_files": ("ParamsFile", "format_params", "load_params"),
     "topics": ("Publisher", "Subscriber"),
     "uorb": ("Layout", "check_layouts", "shipped_layouts"),
 }

@@ -1,7 +1,8 @@
 """The parameters of PX4's multicopter stack: names, types, defaults and limits, and parameter sets with overrides.
 
 `parameters.json` next to this file holds PX4's definitions, with two gaps that are filled here: it has the geometry of
-rotor 0 only, which PX4 defines for twelve rotors, and it lacks the parameters in `ADDED`.
+rotor 0 only, which PX4 defines for twelve rotors, and it lacks the parameters in `ADDED`. The descriptions in
+`parameter_descriptions.json` are our own.
 
 PX4 stores a parameter as an int32 or a float32 and computes with that, so floats are rounded to float32 here, too: 0.15
 becomes 0.15000000596046448.
@@ -11,6 +12,7 @@ import functools
 import json
 import math
 import numbers
+import re
 import struct
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -84,6 +86,17 @@ def known_parameters() -> Mapping[str, Parameter]:
             table[own] = Parameter(own, kind, entry["default"], *limits, entry.get("units", ""))
     table.update((parameter.name, parameter) for parameter in ADDED)
     return MappingProxyType(table)
+
+
+@functools.cache
+def _descriptions() -> Mapping[str, str]:
+    text = resources.files("px4lockstep.px4").joinpath("parameter_descriptions.json").read_text("utf-8")
+    return MappingProxyType(json.loads(text))
+
+
+def description_of(name: str) -> str:
+    """Return a short description of a known parameter, in our own words; all rotors share those of rotor 0."""
+    return _descriptions()[re.sub(r"^CA_ROTOR\d+_", "CA_ROTOR0_", name)]
 
 
 def check_known(name: str, value: float | int) -> None:

@@ -243,8 +243,10 @@ def _warnings(spec: Spec, mission: Mission | None, aircraft: Aircraft) -> tuple[
             f"airframe.px4_params ({_listed(unknown)}): {autopilot.name} ignores these names, which it does not know; "
             "only real PX4 checks their spelling"
         )
-    if spec.autopilot.params and not autopilot.flies:
-        found.append(f"autopilot.params ({_listed(spec.autopilot.params)}) have no effect: autopilot.kind = 'none'")
+    for table in ("params", "file_params"):
+        given = getattr(spec.autopilot, table)
+        if given and not autopilot.flies:
+            found.append(f"autopilot.{table} ({_listed(given)}) have no effect: autopilot.kind = 'none'")
     integrator = spec.plant.integrator
     if integrator.tableau is not None and integrator.kind != "tableau":
         found.append(f"plant.integrator.tableau has no effect: plant.integrator.kind = {integrator.kind!r}")

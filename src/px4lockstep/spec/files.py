@@ -26,6 +26,8 @@ from px4lockstep.trust import Chosen, place_of
 GREEK_KEY = re.compile(r"^[ \t]*(\w*[τωζμµ]\w*)[ \t]*=", re.MULTILINE)
 WHAT = "a spec file (TOML)"
 MAX_BYTES = 1_000_000
+NO_FILE = "none"
+"""Value of `autopilot.params_file` that removes the file of an extended spec."""
 MAX_DEPTH = 16
 MAX_FILES = 200
 """Maximum number of files in `extends`; a file counts each time it is named."""
@@ -196,7 +198,7 @@ class Layers:
             return "?"
         if key[-1] == "mission_path" and is_name(text):
             return text
-        if folder is None and text in self.missions:
+        if (folder is None and text in self.missions) or (key[-1] == "params_file" and text == NO_FILE):
             return text
         self.places.elsewhere.pop(key, None)
         if key[0] == "run" and key[-1] in OUTPUTS and not isinstance(label, Chosen):

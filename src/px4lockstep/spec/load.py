@@ -21,6 +21,7 @@ from px4lockstep.spec.code import code_in
 from px4lockstep.spec.compat import NAME, differences, is_theirs, with_defaults
 from px4lockstep.spec.files import Layers, find_file
 from px4lockstep.spec.overrides import apply_overrides
+from px4lockstep.spec.params_value import read_params_file
 from px4lockstep.spec.report import MAX_FOUND
 from px4lockstep.spec.shipped import is_name, mission_of, shipped_aircraft
 from px4lockstep.spec.spec import Places, Spec
@@ -125,6 +126,7 @@ def load_aircraft(
 def checked(layers: Layers, builder: Builder | None = None, *, reads_mission: bool = True) -> Spec:
     """Return the merged tables as a validated `Spec`, or raise all errors in one report."""
     builder = builder or Builder()
+    read_params_file(layers)
     data = with_defaults(layers.data)
     report, tables = layers.report, _tables(layers, data, builder)
     body = data.get("airframe", {})

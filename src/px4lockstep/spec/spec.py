@@ -1,13 +1,14 @@
 """`Spec`: a complete spec file with all defaults, returned by `load_spec` and flown by `build`."""
 
 import dataclasses
-from collections.abc import Container
+from collections.abc import Container, Mapping
 from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import PrivateAttr
 
 from px4lockstep.autopilots.kinds import AutopilotOptions
 from px4lockstep.autopilots.px4_library.options import Px4Options
+from px4lockstep.autopilots.vehicle_params import without_geometry
 from px4lockstep.environment.environment import Environment
 from px4lockstep.estimation.estimator import Estimator
 from px4lockstep.part import Key, Part, entry, spelled
@@ -121,8 +122,20 @@ class Spec(Part):
 
     @property
     def px4_params(self) -> dict[str, float | int]:
-        """PX4 parameters by name: those of the airframe, overridden by `autopilot.params` and then `px4.params`."""
-        return {**self.airframe.px4_params, **self.autopilot.params, **self.px4.params_by_name}
+        """PX4 parameters by name; of `file_params` those that real PX4 gets if it has them.
+
+        `airframe.px4_params` are overridden by `autopilot.file_params`, `autopilot.params` and `px4.params`, in this
+        order.
+        """
+        of_file: Mapping[str, float | int] = self.autopilot.file_params
+        of_file = without_geometry(of_file) if self.px4.derive_ca_params else of_file
+        return {**self.airframe.px4_params, **of_file, **self.autopilot.params, **self.px4.params_by_name}
+
+    @property
+    def optional_params(self) -> list[str]:
+        """PX4 parameters that only `autopilot.file_params` has, and the autopilot may lack."""
+        required = (*self.airframe.px4_params, *self.autopilot.params, *self.px4.params_by_name)
+        return [name for name in self.autopilot.file_params if name not in required]
 
     def __eq__(self, other: object) -> bool:
         """Return whether all values are equal; their sources are ignored."""

@@ -17,7 +17,7 @@ from pathlib import Path
 os.environ.setdefault("PX4LOCKSTEP_TRUST", os.path.realpath(tempfile.gettempdir()))
 
 FORMATS = {
-    "specs": 30,
+    "specs": 26,
     "missions": 15,
     "settings": 10,
     "campaigns": 9,
@@ -26,6 +26,7 @@ FORMATS = {
     "logs": 8,
     "messages": 4,
     "parameters": 4,
+    "params_files": 4,
     "metrics": 3,
     "campaign_folders": 3,
 }

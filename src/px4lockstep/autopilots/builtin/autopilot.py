@@ -24,6 +24,8 @@ from px4lockstep.autopilots.builtin.rate_control import write_rate_control
 from px4lockstep.autopilots.builtin.schedule import MAX_RATE_HZ, check_rates, effective_rates, period_us
 from px4lockstep.autopilots.builtin.takeoff import write_takeoff
 from px4lockstep.autopilots.kinds import KINDS
+from px4lockstep.autopilots.px4_library.parameters import ca_parameters
+from px4lockstep.autopilots.vehicle_params import no_effect, without_geometry
 from px4lockstep.constants import HOME_LAT_DEG, HOME_LON_DEG
 from px4lockstep.environment.projection import MapProjection
 from px4lockstep.errors import InputError
@@ -31,6 +33,7 @@ from px4lockstep.jit import plain
 from px4lockstep.px4.fence import RallyPoint
 from px4lockstep.px4.missions import Mission, MissionItem, load_mission
 from px4lockstep.px4.parameters import resolve
+from px4lockstep.vehicle.aircraft import Aircraft
 
 
 @dataclass(frozen=True)
@@ -70,6 +73,8 @@ class Builtin(NativeAutopilot):
         angular_acceleration: Whether rate control gets the derivative of the body rates; `False` reproduces the
             recorded flights of the real library, whose host left it zero.
         default_params: Defaults other than those compiled into PX4; parameters of the airframe override them.
+        file_params: Parameters of a `.params` file; they override those of the airframe, and `params` override them.
+            Those that it does not use are ignored, and so is the geometry of the rotors.
 
     Raises:
         InputError: If the mission or a parameter is invalid.
@@ -89,6 +94,7 @@ class Builtin(NativeAutopilot):
     land_detector: str = "host"
     angular_acceleration: bool = True
     default_params: Params = field(default_factory=dict)
+    file_params: Params = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         """Load the mission, and check the parameters."""
@@ -111,9 +117,29 @@ class Builtin(NativeAutopilot):
         check_distance(self._items, self._home, values["MIS_DIST_1WP"])
 
     def _parameters(self, airframe: Params) -> tuple[Params, Params]:
-        """Return the parameters that are used of an airframe's and the user's, and the values of all parameters."""
-        given = {**used_params(airframe, self.land_detector, self.hover_thrust_estimate), **self.params}
+        """Return the parameters that are used of airframe, file and user, and the values of all parameters."""
+        given = {**self._used(airframe), **self._used_of_file, **self.params}
         return given, resolve({**self.default_params, **given})
+
+    def parameters(self, aircraft: Aircraft) -> dict[str, float | int]:
+        """Return the values of all parameters that it uses for an aircraft, with the geometry of its rotors."""
+        given, values = self._parameters(aircraft.airframe.px4_params)
+        used = {name: value for name, value in self._used(values).items() if not name.startswith("CA_ROTOR")}
+        return used | ca_parameters(aircraft) | {name: values[name] for name in given}
+
+    def _used(self, params: Params) -> dict[str, float | int]:
+        return used_params(params, self.land_detector, self.hover_thrust_estimate)
+
+    @property
+    def _used_of_file(self) -> dict[str, float | int]:
+        return self._used(without_geometry(self.file_params))
+
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        """A warning about parameters of the file that have no effect."""
+        used = self._used_of_file
+        ignored = [name for name in self.file_params if name not in used]
+        return no_effect(ignored, len(self.file_params), self.capabilities.name)
 
     @property
     def _home(self) -> MapProjection:
@@ -144,7 +170,7 @@ class Builtin(NativeAutopilot):
     def open(self, record: Record, plant: object, period_us: int, write: WriteRecord) -> Session:
         """Write its record, which holds its complete state, unless the build cache has it."""
         write(_write_record, self, ControlModel.of(plant), period_us)
-        return BuiltinSession(self.capabilities)
+        return BuiltinSession(self.warnings)
 
     def write(self, record: Any, model: ControlModel, autopilot_period_us: int) -> None:
         """Write mission, parameters and options to a `BUILTIN` record."""
@@ -188,6 +214,15 @@ class BuiltinSession(Session):
     """The built-in autopilot in flight."""
 
     record = Builtin.record
+
+    def __init__(self, warnings: tuple[str, ...]) -> None:
+        super().__init__(Builtin.capabilities)
+        self._warnings = warnings
+
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        """A warning about parameters of a file that have no effect."""
+        return self._warnings
 
     def resume(self, kept: Record, into: Record, home: Record) -> None:
         """Update the hover thrust, which depends on both parameters and state."""

@@ -6,7 +6,7 @@ the estimate, the batteries and the mode, steps PX4, and reads motors and setpoi
 
 import hashlib
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Container, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from tempfile import NamedTemporaryFile
@@ -33,7 +33,7 @@ from px4lockstep.autopilots.px4_library import records, texts
 from px4lockstep.autopilots.px4_library.exchange import FUNCTIONS, MAX_SILENT_TICKS, SILENT, STOPPED
 from px4lockstep.autopilots.px4_library.injectors import Injections, Injector, ticks_in
 from px4lockstep.autopilots.px4_library.logged import locate_rows, subscribe_logged
-from px4lockstep.autopilots.px4_library.parameters import ca_parameters, check_rotors, notify, set_parameters
+from px4lockstep.autopilots.px4_library.parameters import check_rotors, has, notify, set_parameters
 from px4lockstep.autopilots.px4_library.records import (
     MAX_FIELDS,
     MAX_LOGGED,
@@ -41,6 +41,7 @@ from px4lockstep.autopilots.px4_library.records import (
     MAX_SUBSCRIBERS,
     PX4_HOST,
 )
+from px4lockstep.autopilots.vehicle_params import no_effect
 from px4lockstep.constants import HOME_LAT_DEG, HOME_LON_DEG
 from px4lockstep.errors import InputError, LayoutError, StateError
 from px4lockstep.jit.memory import KINDS as NUMBER_KINDS
@@ -93,6 +94,8 @@ class Px4Library(NativeAutopilot):
         strict_rates: Whether to reject a tick that is longer than a module's period.
         angular_acceleration: Whether to publish it; without it, the D term of rate control is inactive.
         default_params: Values to set before all others, unless PX4 lacks the parameter.
+        file_params: Parameters of a `.params` file; they override those of the airframe, and `params` override them.
+            Those that PX4 lacks have no effect, nor has the geometry of the rotors with `derive_ca_params`.
         msg_dir: PX4's folder `msg`, for messages that neither the library nor this package describes.
         allow_second_life: Whether PX4 may start a second time in this process; it then behaves differently.
         injectors: Python functions that publish further topics.
@@ -118,6 +121,7 @@ class Px4Library(NativeAutopilot):
     msg_dir: str | Path | None = None  # definitions of messages that neither the library nor this package describes
     allow_second_life: bool = False  # start PX4 a second time in this process; it then behaves differently
     injectors: Sequence[Injector] = ()  # messages that Python functions publish
+    file_params: Mapping[str, float | int] = field(default_factory=dict)  # set above those of the airframe
 
     def __post_init__(self) -> None:
         """Check everything that does not need the library."""
@@ -148,13 +152,14 @@ class Px4Library(NativeAutopilot):
         library = Library.load(self.library)
         px4 = library.create(self.config, msg_dir=self.msg_dir, allow_second_life=self.allow_second_life)
         try:
-            derived = ca_parameters(plant) if self.derive_ca_params else {}
-            set_parameters(px4, {**self.default_params, **derived}, {**plant.airframe.px4_params, **self.params})
+            given = (self.default_params, self.file_params, self.params)
+            ignored = set_parameters(px4, plant, *given, derive_geometry=self.derive_ca_params)
             if self.interface.published:
                 check_rotors(px4)
             self._load_mission(px4)
             session = Px4Session(px4, library.path, self.effective_rates(period_us))
             session.write(record, self, library, plant, period_us)
+            session.of_file = no_effect(ignored, len(self.file_params), self.capabilities.name)
         except BaseException:
             px4.close()
             raise
@@ -188,25 +193,27 @@ class Px4Session(Session):
         self._n_fields = 0
         self._injections: Injections | None = None
         self._has_flown = False
+        self.of_file: tuple[str, ...] = ()  # a warning about parameters of a file that have no effect
 
     @property
     def warnings(self) -> tuple[str, ...]:
-        """Warnings about topics without a message, and about injectors."""
+        """Warnings about parameters, topics without a message, and injectors."""
         counts = zip(self.message_log.topics, self.message_log.counts.tolist(), strict=True)
         silent = [each.name for each, count in counts if count == 0] if self._has_flown else []
         never = (f"PX4 published nothing on the logged topics {', '.join(silent)} (px4.uorb.subs)",) if silent else ()
         deaf = () if self.published or self._injections is not None else (f"PX4 has no inputs: {NO_INPUTS}",)
-        return (*deaf, *never, *(() if self._injections is None else self._injections.warnings))
+        return (*self.of_file, *deaf, *never, *(() if self._injections is None else self._injections.warnings))
 
     @property
     def texts(self) -> tuple[str, ...]:
         """PX4's last warnings and errors."""
         return last_texts(texts.in_order(self._texts))
 
-    def set_parameters(self, params: Mapping[str, float | int]) -> None:
-        """Change parameters in flight."""
+    def set_parameters(self, params: Mapping[str, float | int], optional: Container[str] = ()) -> None:
+        """Change parameters in flight; optional ones only if PX4 has them."""
         for name, value in params.items():
-            self.px4.param_set(name, value)
+            if name not in optional or has(self.px4, name):
+                self.px4.param_set(name, value)
         if params:
             notify(self.px4)
 

@@ -14,7 +14,9 @@ from px4lockstep.autopilots.builtin.schedule import MAX_RATE_HZ
 from px4lockstep.autopilots.kinds import AutopilotOptions
 from px4lockstep.autopilots.px4_library.autopilot import RATES, Px4Library
 from px4lockstep.autopilots.px4_library.injectors import nearest_us
+from px4lockstep.autopilots.px4_library.parameters import ca_parameters
 from px4lockstep.autopilots.px4_sitl.options import SitlOptions
+from px4lockstep.autopilots.vehicle_params import without_geometry
 from px4lockstep.errors import InputError
 from px4lockstep.part import KEY, Found, Number, Part, Period, Seconds, at, entry, misfit, path_entry, show
 from px4lockstep.part.limits import FLOAT32, INT32
@@ -22,9 +24,10 @@ from px4lockstep.px4 import Config
 from px4lockstep.px4.binary import check_binary
 from px4lockstep.px4.finding import find_library
 from px4lockstep.px4.missions import Mission
-from px4lockstep.px4.parameters import SITL_DEFAULTS, check_known
+from px4lockstep.px4.parameters import SITL_DEFAULTS, check_known, known_parameters
 from px4lockstep.px4.presets import interface_of
 from px4lockstep.timebase import seconds_to_us
+from px4lockstep.vehicle.aircraft import Aircraft
 
 NO_MISSION = "none"
 """Value of `mission_path` that removes the mission of an extended file."""
@@ -202,6 +205,26 @@ def locate(px4: Px4Options) -> Path:
     return path
 
 
+def uses_parameter(name: str) -> bool:
+    """Return whether a parameter can have an effect: all do that belong to the library's modules."""
+    return name in known_parameters()
+
+
+def flown_params(own: AutopilotOptions, px4: Px4Options, aircraft: Aircraft) -> dict[str, float | int]:
+    """Return the parameters that a flight sets."""
+    return {**px4.default_params, **set_params(own, px4, aircraft, own.file_params)}
+
+
+def set_params(
+    own: AutopilotOptions, px4: Px4Options, aircraft: Aircraft, of_file: Mapping[str, float | int]
+) -> dict[str, float | int]:
+    """Return the parameters that real PX4 gets, with those of a file that it can take."""
+    derived = ca_parameters(aircraft) if px4.derive_ca_params else {}
+    taken = without_geometry(of_file) if px4.derive_ca_params else of_file
+    own_values = {**own.params, **px4.params_by_name}
+    return {**derived, **aircraft.airframe.px4_params, **taken, **own_values}
+
+
 def make(own: AutopilotOptions, px4: Px4Options, home: tuple[float, float], mission: Mission | None) -> Px4Library:
     """Return the autopilot for a flight."""
     with at(("px4", "uorb")):
@@ -220,4 +243,5 @@ def make(own: AutopilotOptions, px4: Px4Options, home: tuple[float, float], miss
             angular_acceleration=own.angular_acceleration,
             msg_dir=px4.msg_dir,
             default_params=px4.default_params,
+            file_params=own.file_params,
         )

@@ -1,7 +1,8 @@
-"""Set PX4's parameters before the first step: defaults, control allocation, and those of the user."""
+"""Set PX4's parameters before the first step: defaults, control allocation, a vehicle's file, the user's."""
 
 from collections.abc import Mapping
 
+from px4lockstep.autopilots.vehicle_params import without_geometry
 from px4lockstep.errors import InputError
 from px4lockstep.px4 import Px4
 from px4lockstep.vehicle.aircraft import Aircraft
@@ -28,17 +29,33 @@ def ca_parameters(aircraft: Aircraft) -> dict[str, float | int]:
     return found
 
 
-def set_parameters(px4: Px4, ours: Params, users: Params) -> None:
-    """Set parameters; those of the user override ours, and must exist."""
-    for name, value in {**ours, **users}.items():
-        try:
+def set_parameters(
+    px4: Px4, aircraft: Aircraft, defaults: Params, of_file: Params, users: Params, *, derive_geometry: bool
+) -> list[str]:
+    """Set parameters: defaults, geometry, those of the airframe, of a vehicle's file and of the user, in this order.
+
+    Those of airframe and user must exist, and so must the geometry of the rotors, except the axes, which a PX4 build
+    without tilted rotors lacks. Return the names of the file that have no effect: PX4 lacks them, or they describe the
+    rotors, which are those of the aircraft.
+    """
+    airframe, derived = aircraft.airframe.px4_params, ca_parameters(aircraft) if derive_geometry else {}
+    taken = without_geometry(of_file) if derive_geometry else of_file
+    optional = (*defaults, *taken, *(name for name in derived if name[-2:] in ("AX", "AY", "AZ")))
+    missing = {name for name in optional if name not in airframe and name not in users and not has(px4, name)}
+    for name, value in {**defaults, **derived, **airframe, **taken, **users}.items():
+        if name not in missing:
             px4.param_set(name, value)
-        except InputError:
-            # A PX4 build without tilted rotors has no parameters for their axes.
-            is_axis = name[-2:] in ("AX", "AY", "AZ")
-            if name in users or (name.startswith("CA_") and not is_axis):
-                raise
     notify(px4)
+    return [name for name in of_file if name in missing or name not in taken]
+
+
+def has(px4: Px4, name: str) -> bool:
+    """Return whether PX4 has a parameter."""
+    try:
+        px4.param_kind(name)
+    except InputError:
+        return False
+    return True
 
 
 def notify(px4: Px4) -> None:

@@ -173,6 +173,11 @@ class Api:
         """Skip parameters that PX4 is known to lack."""
         self._parameters.skip(names)
 
+    @property
+    def missing_parameters(self) -> frozenset[str]:
+        """Parameters that PX4 was found to lack."""
+        return self._parameters.missing
+
     def upload(self, time_us: int) -> None:
         """Start the mission upload, which waits for the parameters: PX4 checks the mission against them."""
         if self._upload_since_us is None and self._parameters.is_done:

@@ -33,6 +33,8 @@ from px4lockstep.autopilots.px4_sitl.options import SitlOptions
 from px4lockstep.autopilots.px4_sitl.parameters import Parameters
 from px4lockstep.autopilots.px4_sitl.patience import SILENT_S, Patience
 from px4lockstep.autopilots.px4_sitl.process import Px4Process, find_build
+from px4lockstep.autopilots.px4_sitl.vehicle_params import is_held_back
+from px4lockstep.autopilots.vehicle_params import no_effect, without_geometry
 from px4lockstep.constants import HOME_LAT_DEG, HOME_LON_DEG
 from px4lockstep.errors import HostError, InputError, SimulationError
 from px4lockstep.px4.missions import Mission
@@ -76,6 +78,7 @@ class Px4Sitl:
     home_lat_deg: float = HOME_LAT_DEG
     home_lon_deg: float = HOME_LON_DEG
     sensors: SensorConfig = field(default_factory=SensorConfig)
+    file_params: Mapping[str, float | int] = field(default_factory=dict)  # of a `.params` file; those that PX4 can take
 
     def __post_init__(self) -> None:
         """Check the home position, and initialize the state."""
@@ -196,6 +199,9 @@ class Px4Sitl:
         """Warnings about the flight."""
         missed = self._patience.warning(self._ticks, self._offset_us) if self.missed else None
         found = [missed, self._limit, *([] if self._api is None else self._api.warnings)]
+        lacks = () if self._api is None else self._api.missing_parameters
+        ignored = [name for name in self.file_params if name not in self._params_of_file or name in lacks]
+        found += no_effect(ignored, len(self.file_params), self.capabilities.name)
         return tuple(warning for warning in found if warning)
 
     @property
@@ -225,8 +231,17 @@ class Px4Sitl:
         """Parameters of airframe and user, which must exist in PX4."""
         return {**self._aircraft.airframe.px4_params, **self.params}
 
+    @property
+    def _params_of_file(self) -> dict[str, float | int]:
+        """Parameters of the file without those that describe hardware."""
+        rest = without_geometry(self.file_params) if self.derive_ca_params else self.file_params
+        return {name: value for name, value in rest.items() if not is_held_back(name)}
+
     def parameters(self) -> dict[str, float | int]:
         """Return the parameters that are set in PX4."""
+        return self._parameters_with(self._params_of_file)
+
+    def _parameters_with(self, of_file: Mapping[str, float | int]) -> dict[str, float | int]:
         found: dict[str, float | int] = {"SDLOG_BACKEND": 0}
         if self.options.battery:  # which of the two exists depends on PX4's version
             found |= {"SIM_BAT_ENABLE": 0, "SIM_BAT_DRAIN": 0}
@@ -237,12 +252,13 @@ class Px4Sitl:
         if self.derive_ca_params:
             found |= ca_parameters(self._aircraft)
             found |= {f"PWM_MAIN_FUNC{i + 1}": 101 + i for i in range(self._rotors)}
-        return found | self._given_params
+        return {**found, **self._aircraft.airframe.px4_params, **of_file, **self.params}
 
     def how_to_start(self) -> str:
         """Return the command with which a user starts PX4 in its build folder, with `wait_for_user`."""
         instance = self.options.instance if self.instance is None else self.instance
-        return symptoms.start_lines(instance or 0, self.options.airframe, self.parameters())
+        params = self._parameters_with({})  # MAVLink sets those of a file, of which there may be hundreds
+        return symptoms.start_lines(instance or 0, self.options.airframe, params)
 
     def _start(self) -> None:
         """Open the ports, start PX4, and wait until it has connected."""

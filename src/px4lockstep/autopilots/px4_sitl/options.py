@@ -6,11 +6,13 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from px4lockstep.autopilots.kinds import SITL_INSTANCES as INSTANCES
 from px4lockstep.autopilots.kinds import AutopilotOptions
+from px4lockstep.autopilots.px4_sitl.vehicle_params import is_held_back
 from px4lockstep.errors import InputError
 from px4lockstep.part import Part, Period, entry, path_entry
 from px4lockstep.px4.missions import Mission
 from px4lockstep.sensors.suite import SensorConfig
 from px4lockstep.timebase import seconds_to_us
+from px4lockstep.vehicle.aircraft import Aircraft
 
 if TYPE_CHECKING:  # only flights with stock PX4 need its modules
     from px4lockstep.autopilots.px4_library.options import Px4Options
@@ -70,6 +72,19 @@ def locate(px4: "Px4Options") -> Path | None:
     return None if px4.sitl.wait_for_user else find_build(px4.sitl.build_dir)
 
 
+def uses_parameter(name: str) -> bool:
+    """Return whether a parameter can have an effect: PX4 has all that are known here, and more."""
+    return bool(name)
+
+
+def flown_params(own: AutopilotOptions, px4: "Px4Options", aircraft: Aircraft) -> dict[str, float | int]:
+    """Return the parameters that a flight sets, without those that belong to the simulation."""
+    from px4lockstep.autopilots.px4_library.options import set_params
+
+    of_file = {name: value for name, value in own.file_params.items() if not is_held_back(name)}
+    return set_params(own, px4, aircraft, of_file)
+
+
 def make(own: AutopilotOptions, px4: "Px4Options", home: tuple[float, float], mission: Mission | None) -> "Px4Sitl":
     """Return the autopilot for a flight."""
     from px4lockstep.autopilots.px4_sitl.autopilot import Px4Sitl
@@ -82,4 +97,5 @@ def make(own: AutopilotOptions, px4: "Px4Options", home: tuple[float, float], mi
         home_lat_deg=home[0],
         home_lon_deg=home[1],
         sensors=px4.sitl.sensors,
+        file_params=own.file_params,
     )

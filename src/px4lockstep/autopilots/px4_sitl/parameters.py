@@ -47,16 +47,23 @@ class Parameters:
         self._bursts: dict[str, list[str]] = {}  # requests that PX4 may not have read yet, by the probe after them
         self._probes = [name for name in PROBES if name not in self._wanted]
         self._sent_us = -AGAIN_US
+        self._missing: list[str] = []
 
     @property
     def is_done(self) -> bool:
         """Whether PX4 has all values."""
         return not self._left
 
+    @property
+    def missing(self) -> frozenset[str]:
+        """Parameters that PX4 was found to lack."""
+        return frozenset(self._missing)
+
     def skip(self, names: Iterable[str]) -> None:
         """Skip parameters that PX4 is known to lack."""
         missing = [name for name in names if self._left.pop(name, None) is not None]
         wrong = [name for name in missing if name in self._required]
+        self._missing += missing
         if wrong:
             raise HostError(f"this PX4 has no parameter {', '.join(wrong)}; correct the name, or remove it")
 

@@ -1,0 +1,41 @@
+"""Declare a command by its signature; the function that implements it is imported when the command runs."""
+
+import functools
+from collections.abc import Callable
+from importlib import import_module
+from typing import Annotated, Any
+
+import typer
+
+from px4lockstep.cli.help import PlainCommand
+
+Declared = Callable[..., None]
+
+
+def command(
+    group: typer.Typer, place: str, name: str | None = None, *, is_watched: bool = False
+) -> Callable[[Declared], Declared]:
+    """Declare a command by its signature and docstring; the function at `place` of this package implements it.
+
+    That function receives the options by name and returns the exit code. An option that is None is not passed on, so
+    that function's own default applies. A watched command loads the PX4 library: see `cli.watched`.
+    """
+
+    def declare(signature: Declared) -> Declared:
+        @functools.wraps(signature)
+        def run_command(**options: Any) -> None:
+            module, _, function = place.partition(".")
+            given = {key: value for key, value in options.items() if value is not None}
+            work = functools.partial(getattr(import_module(f"px4lockstep.cli.{module}"), function), **given)
+            if is_watched:
+                from px4lockstep.cli.watched import in_child
+
+                raise typer.Exit(in_child(work))
+            raise typer.Exit(work())
+
+        return group.command(name, cls=PlainCommand)(run_command)
+
+    return declare
+
+
+JsonOption = Annotated[bool, typer.Option("--json", help="Print the result as JSON and nothing else.")]

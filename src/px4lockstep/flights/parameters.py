@@ -1,0 +1,61 @@
+"""The PX4 parameters of a flight, from its spec, its run folder or a `.params` file, and how two sets differ."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from px4lockstep.autopilots.kinds import flown_params
+from px4lockstep.errors import InputError
+from px4lockstep.flights.recorded import SPEC, recorded_spec
+from px4lockstep.flights.recording.file import read_recording
+from px4lockstep.px4.params_files import format_params, load_params, shortest
+from px4lockstep.spec.build import build_aircraft
+from px4lockstep.spec.load import load_spec
+from px4lockstep.spec.spec import Spec
+
+Params = Mapping[str, float | int]
+PARAMS_SUFFIX = ".params"
+RECORDING_SUFFIX = ".h5"
+
+
+def parameters_of(spec: Spec) -> dict[str, float | int]:
+    """Return the PX4 parameters of a spec's flight by name, with floats as float32 in their shortest form."""
+    found = flown_params(spec.autopilot, spec.px4, build_aircraft(spec))
+    return {name: value if isinstance(value, int) else shortest(value) for name, value in sorted(found.items())}
+
+
+def read_parameters(source: str | Path) -> dict[str, float | int]:
+    """Return the parameters of a `.params` file, a run folder, a recording, a spec file or a built-in aircraft."""
+    path = Path(source)
+    if path.suffix == PARAMS_SUFFIX:
+        return dict(load_params(path).values)
+    if path.suffix == RECORDING_SUFFIX:
+        return parameters_of(recorded_spec(read_recording(path)))
+    if path.is_dir():
+        if not (path / SPEC).exists():
+            raise InputError(f"{source} is not a run folder: it has no {SPEC}")
+        return parameters_of(load_spec(path / SPEC, reads_mission=False))
+    return parameters_of(load_spec(str(source), reads_mission=False))
+
+
+def params_text(spec: Spec) -> str:
+    """Return the parameters of a spec's flight as the text of a `.params` file."""
+    comments = (f"Parameters of {spec.aircraft.name}, flown by {spec.autopilot.capabilities.name}", "")
+    return format_params(parameters_of(spec), comments)
+
+
+@dataclass(frozen=True)
+class ParameterDifferences:
+    """How two sets of parameters differ."""
+
+    values: Mapping[str, tuple[float | int, float | int]]
+    """The values of parameters that both have and that differ, by name."""
+    only_a: tuple[str, ...]
+    only_b: tuple[str, ...]
+
+
+def parameter_differences(a: Params, b: Params) -> ParameterDifferences:
+    """Compare two sets of parameters by name."""
+    differing = {name: (a[name], b[name]) for name in sorted(a) if name in b and a[name] != b[name]}
+    only_a, only_b = (tuple(sorted(x.keys() - y.keys())) for x, y in ((a, b), (b, a)))
+    return ParameterDifferences(differing, only_a, only_b)
