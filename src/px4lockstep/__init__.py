@@ -38,6 +38,7 @@ if TYPE_CHECKING:
     from px4lockstep.flights.diff import Diff, diff
     from px4lockstep.flights.folder import read_log
     from px4lockstep.flights.fork import Forked, fork
+    from px4lockstep.flights.log_diff import LogDiff, diff_logs
     from px4lockstep.flights.recording.file import read_recording
     from px4lockstep.flights.recording.recording import Recording
     from px4lockstep.flights.replay import Replay, replay
@@ -51,6 +52,7 @@ if TYPE_CHECKING:
     from px4lockstep.log.log import Log
     from px4lockstep.log.parquet import ParquetSink, read_parquet, write_parquet
     from px4lockstep.log.sink import LogSink
+    from px4lockstep.log.ulog_import import ImportedLog, ImportReport, import_ulog
     from px4lockstep.math.philox import normal4, stream_key
     from px4lockstep.math.trigonometry import sincos
     from px4lockstep.plant.models import Oscillator, UserPlant
@@ -76,9 +78,9 @@ if TYPE_CHECKING:
 
 __all__ = ["__version__"]
 # Flights: fly, open, replay, branch and compare them.
-__all__ += ["Branch", "Compared", "Diff", "Flight", "Forked", "Recording", "Replay", "Run", "SavedRun", "Simulation"]
-__all__ += ["Spec", "branch", "build", "compare", "determinism", "diff", "fly", "fork", "load_aircraft", "load_spec"]
-__all__ += ["read_recording", "read_run", "replay", "simulate", "summarize", "to_toml"]
+__all__ += ["Branch", "Compared", "Diff", "Flight", "Forked", "LogDiff", "Recording", "Replay", "Run", "SavedRun"]
+__all__ += ["Simulation", "Spec", "branch", "build", "compare", "determinism", "diff", "diff_logs", "fly", "fork"]
+__all__ += ["load_aircraft", "load_spec", "read_recording", "read_run", "replay", "simulate", "summarize", "to_toml"]
 # Campaigns of many flights, and their metrics.
 __all__ += ["CriterionTable", "MetricTable", "Signals", "load_campaign", "measure", "metrics_of", "passes"]
 __all__ += ["run_campaign"]
@@ -89,8 +91,9 @@ __all__ += ["Estimator", "Event", "Explicit", "Gps", "Gust", "Gyro", "Imu", "Inj
 __all__ += ["Periodic", "Power", "Propulsion", "Px4Library", "Scenario", "SensorConfig", "SensorSuite", "Timeline"]
 __all__ += ["UserPlant", "When", "Wind", "gust_edges_us", "normal4", "sincos", "stream_key"]
 # Logs and plots.
-__all__ += ["CsvSink", "Log", "LogSink", "ParquetSink", "events_of", "mission_waypoints", "plot_flight"]
-__all__ += ["plot_overlay", "read_csv", "read_log", "read_parquet", "save_plot", "write_csv", "write_parquet"]
+__all__ += ["CsvSink", "ImportReport", "ImportedLog", "Log", "LogSink", "ParquetSink", "events_of", "import_ulog"]
+__all__ += ["mission_waypoints", "plot_flight", "plot_overlay", "read_csv", "read_log", "read_parquet"]
+__all__ += ["save_plot", "write_csv", "write_parquet"]
 # Errors.
 __all__ += ["InputError", "LockstepError", "OutputError", "SimulationError", "StateError"]
 
@@ -114,6 +117,7 @@ _HOMES = {
     "flights.determinism": "determinism",
     "flights.diff": "Diff diff",
     "flights.folder": "read_log",
+    "flights.log_diff": "LogDiff diff_logs",
     "flights.fork": "Forked fork",
     "flights.recording.file": "read_recording",
     "flights.recording.recording": "Recording",
@@ -128,6 +132,7 @@ _HOMES = {
     "log.log": "Log",
     "log.parquet": "ParquetSink read_parquet write_parquet",
     "log.sink": "LogSink",
+    "log.ulog_import": "ImportReport ImportedLog import_ulog",
     "math.philox": "normal4 stream_key",
     "math.trigonometry": "sincos",
     "plant.models": "Oscillator UserPlant",

@@ -9,7 +9,7 @@ from importlib import import_module
 import pytest
 
 from px4lockstep.bench.suite import Measurement
-from px4lockstep.cli import app, bench, verify
+from px4lockstep.cli import app, bench, campaign_commands, verify
 from px4lockstep.verification.reference_cases import Result
 
 
@@ -51,11 +51,15 @@ def test_help_starts_without_numba(python):
 
 def test_every_command_has_a_function_that_accepts_its_options():
     """Each option without a default here has one in the function."""
-    declared = re.findall(r'@command\(\w+, "(\w+)\.(\w+)".*\)\ndef (\w+)', inspect.getsource(app))
-    assert len(declared) == 23
-    for module, function, name in declared:
+    declared = [
+        (*found, place)
+        for place in (app, campaign_commands)
+        for found in re.findall(r'@command\(\w+, "(\w+)\.(\w+)".*\)\ndef (\w+)', inspect.getsource(place))
+    ]
+    assert len(declared) == 24
+    for module, function, name, place in declared:
         work = inspect.signature(getattr(import_module(f"px4lockstep.cli.{module}"), function))
-        options = inspect.signature(getattr(app, name)).parameters.values()
+        options = inspect.signature(getattr(place, name)).parameters.values()
         work.bind(**{option.name: option.default for option in options})
         work.bind(**{option.name: option.default for option in options if option.default is not None})
 

@@ -1,4 +1,4 @@
-"""2,200 mutated inputs with a fixed seed: each is accepted, or refused with a LockstepError, in this process."""
+"""2,400 mutated inputs with a fixed seed: each is accepted, or refused with a LockstepError, in this process."""
 
 import contextlib
 import time
@@ -26,20 +26,21 @@ COUNTS = {
     "recordings": 80,
     "checkpoints": 25,
     "logs": 80,
+    "ulogs": 200,
     "messages": 120,
     "parameters": 60,
     "params_files": 200,
     "metrics": 30,
     "campaign_folders": 25,
 }
-"""2,200 inputs in some 20 s of CPU time; the share of quick formats is higher than in `make fuzz`."""
+"""2,400 inputs in some 20 s of CPU time; the share of quick formats is higher than in `make fuzz`."""
 
 
 @pytest.mark.parametrize("name", FORMATS)
 def test_every_input_is_accepted_or_refused(name, tmp_path):
     """Nothing else is raised, and none takes seconds; `make fuzz` runs more, with a memory limit."""
     warm_up(name, tmp_path / "warm")
-    assert sum(COUNTS.values()) == 2_200
+    assert sum(COUNTS.values()) == 2_400
     for index in range(COUNTS[name]):
         folder = make_input(name, SEED, index, tmp_path / str(index))
         start_s = time.process_time()

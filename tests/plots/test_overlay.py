@@ -120,7 +120,11 @@ def test_the_command_overlays_several_flights(folder, tmp_path, monkeypatch, cap
         (["run", "log.csv"], "a,a", "labels must differ, but are a, a"),
         (["run"], "a", "--labels are for several flights"),
         (["run", "missing"], None, "run folder not found"),
-        (["run", "run/spec.toml"], None, "is not a log; give a run folder, or a file that ends with .csv or .parquet"),
+        (
+            ["run", "run/spec.toml"],
+            None,
+            "is not a log; give a run folder, or a file that ends in .csv, .parquet or .ulg",
+        ),
     ],
 )
 def test_wrong_sources_and_labels_are_errors(names, labels, message, folder, tmp_path, monkeypatch):

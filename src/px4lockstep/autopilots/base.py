@@ -181,6 +181,11 @@ class Session:
         """Wall-clock time for which it has waited for the user."""
         return 0.0
 
+    @property
+    def clock_us(self) -> int | None:
+        """Time of its own clock at time 0 of the flight, if it has a clock."""
+        return None
+
     def work_in(self, folder: Path, on_wait: Callable[[str], object]) -> None:
         """Set, before the first tick, the folder to work in and the function that reports what it is waiting for.
 
@@ -252,6 +257,11 @@ class PythonSession(Session):
     def waited_s(self) -> float:
         """Its time spent waiting for the user, if it waits."""
         return float(getattr(self._autopilot, "waited_s", 0.0))
+
+    @property
+    def clock_us(self) -> int | None:
+        """Its time at time 0 of the flight, if it has a clock."""
+        return getattr(self._autopilot, "clock_us", None)
 
     def work_in(self, folder: Path, on_wait: Callable[[str], object]) -> None:
         """Call its `work_in`, if it has one."""

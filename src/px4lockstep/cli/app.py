@@ -11,7 +11,16 @@ from typing import Annotated
 import typer
 
 from px4lockstep import __version__
-from px4lockstep.cli.declare import JsonOption, command
+from px4lockstep.cli.campaign_commands import campaign_app
+from px4lockstep.cli.declare import (
+    ForceOption,
+    JsonOption,
+    OutOption,
+    PlotsOption,
+    TrustOption,
+    VerboseOption,
+    command,
+)
 from px4lockstep.cli.help import Group, Root
 from px4lockstep.cli.params_commands import params_app
 
@@ -71,15 +80,9 @@ SetOption = Annotated[
     list[str] | None,
     typer.Option("--set", metavar="TABLE.KEY=VALUE", help="Override a value of the spec. Can be repeated."),
 ]
-TrustOption = Annotated[
-    bool, typer.Option("--trust", help="Allow code that the file names to run: the PX4 library, metrics in Python.")
-]
 CompatOption = Annotated[
     bool, typer.Option("--compat", help="Give omitted keys the defaults of PX4Lockstep.jl, for files written for it.")
 ]
-VerboseOption = Annotated[bool, typer.Option("--verbose", "-v", help="Show the PX4 console on standard error.")]
-ForceOption = Annotated[bool, typer.Option("--force", help="Overwrite existing files.")]
-OutOption = Annotated[Path | None, typer.Option("--out", metavar="PATH", help="Output file.")]
 
 
 @command(app, "run.run_spec")
@@ -109,7 +112,6 @@ def run(
 
 
 RecordedArgument = Annotated[Path, typer.Argument(metavar="RUN", help="Run folder or recording file.")]
-PlotsOption = Annotated[bool, typer.Option("--plots/--no-plots", help="Write figures.")]
 
 
 @command(app, "replay.replay_run")
@@ -161,10 +163,24 @@ def branch(
 
 @command(app, "diff.diff_runs")
 def diff(
-    first: Annotated[Path, typer.Argument(metavar="RUN_A", help="First run folder.")],
-    second: Annotated[Path, typer.Argument(metavar="RUN_B", help="Second run folder.")],
+    first: Annotated[Path, typer.Argument(metavar="RUN_A", help="First run folder, or a log such as FILE.ulg.")],
+    second: Annotated[Path, typer.Argument(metavar="RUN_B", help="Second run folder, or a log such as FILE.ulg.")],
+    offset_s: Annotated[
+        float | None,
+        typer.Option(
+            "--offset", metavar="S", help=r"Time to add to the times of RUN_B \[s], if the logs are compared."
+        ),
+    ] = None,
+    align: Annotated[
+        str | None,
+        typer.Option(
+            metavar="EVENT",
+            help="Shift RUN_B so that both flights have this at the same time: arming, takeoff or start.",
+        ),
+    ] = None,
     out: Annotated[
-        Path | None, typer.Option("--out", metavar="PATH", help="File of the figure. Default: RUN_B/diff.png.")
+        Path | None,
+        typer.Option("--out", metavar="PATH", help="File of the figure. Default: diff.png in the last run folder."),
     ] = None,
     plots: PlotsOption = True,
     force: ForceOption = False,
@@ -172,7 +188,9 @@ def diff(
 ) -> None:
     """Compare two flights: settings, first difference, results.
 
-    Exit codes: 0 bit-identical, 1 the flights differ, 2 bad input.
+    If one of them has no recording, such as a ULog file of PX4, the logs are compared at common times.
+
+    Exit codes: 0 identical (logs: up to the rounding of float32), 1 the flights differ, 2 bad input.
     """
 
 
@@ -220,6 +238,25 @@ def export(
     force: ForceOption = False,
 ) -> None:
     """Export the flight of a run folder: as CSV, as Parquet, or as ULog for PlotJuggler and Flight Review."""
+
+
+@command(app, "import_ulog.import_file", "import")
+def import_command(
+    file: Annotated[Path, typer.Argument(metavar="FILE", help="ULog file (.ulg) of PX4.")],
+    out: Annotated[
+        Path | None, typer.Option("--out", metavar="DIR", help="Run folder. Default: runs/FILE-TIME.")
+    ] = None,
+    rate: Annotated[
+        float | None,
+        typer.Option(
+            metavar="HZ", help="Rows per second. Default: as logged, by the state's topic with the most messages."
+        ),
+    ] = None,
+    plots: Annotated[bool, typer.Option("--plots/--no-plots", help="Write the figure of the flight.")] = True,
+    force: Annotated[bool, typer.Option("--force", help="Overwrite an imported flight.")] = False,
+    as_json: JsonOption = False,
+) -> None:
+    """Import a ULog file of PX4, from a real flight or a simulator, as a run folder."""
 
 
 @command(app, "compare.compare_run")
@@ -338,68 +375,4 @@ def uorb_verify(lib: LibOption = None, msg: MsgOption = None, as_json: JsonOptio
     """
 
 
-campaign_app = typer.Typer(cls=Group, help="Fly one aircraft many times with varying inputs.", no_args_is_help=True)
 app.add_typer(campaign_app, name="campaign")
-CampaignArgument = Annotated[Path, typer.Argument(metavar="DIR", help="A campaign folder.")]
-
-
-@command(campaign_app, "campaign.run_file", "run")
-def campaign_run(
-    file: Annotated[Path, typer.Argument(metavar="FILE", help="The campaign file or, to resume, the campaign folder.")],
-    runs: Annotated[int | None, typer.Option(metavar="N", help="Number of runs. Default: as in the file.")] = None,
-    workers: Annotated[
-        int | None, typer.Option(metavar="N", help="Number of worker processes. Default: one per processor.")
-    ] = None,
-    engine: Annotated[
-        str, typer.Option(help="local for processes on this machine, dask for a Dask cluster.")
-    ] = "local",
-    scheduler: Annotated[
-        str | None,
-        typer.Option(
-            metavar="ADDRESS",
-            help="Dask scheduler: tcp://HOST:8786 or tls://HOST:8786. Default: start a cluster on this machine.",
-        ),
-    ] = None,
-    tls_ca: Annotated[
-        Path | None, typer.Option("--tls-ca", metavar="FILE", help="CA certificate (PEM) for a tls:// scheduler.")
-    ] = None,
-    tls_cert: Annotated[
-        Path | None, typer.Option("--tls-cert", metavar="FILE", help="Client certificate (PEM) for a tls:// scheduler.")
-    ] = None,
-    tls_key: Annotated[
-        Path | None, typer.Option("--tls-key", metavar="FILE", help="Key (PEM) of the client certificate.")
-    ] = None,
-    out: Annotated[
-        Path | None, typer.Option("--out", metavar="DIR", help="Campaign folder. Default: campaigns/NAME-TIME.")
-    ] = None,
-    resume: Annotated[bool, typer.Option("--resume", help="Fly only the runs missing in the folder.")] = False,
-    plots: PlotsOption = True,
-    trust: TrustOption = False,
-    as_json: JsonOption = False,
-) -> None:
-    """Fly a campaign. Exit codes: 0 flown, even if runs failed; 2 bad input; 129, 130, 143 stopped by a signal."""
-
-
-@command(campaign_app, "campaign.show_folder", "show")
-def campaign_show(folder: CampaignArgument, as_json: JsonOption = False) -> None:
-    """Print the results of a campaign, complete or not."""
-
-
-@command(campaign_app, "campaign.plot_folder", "plot")
-def campaign_plot(folder: CampaignArgument, out: OutOption = None, force: ForceOption = False) -> None:
-    """Plot the results of a campaign: pass rate, distributions, most influential inputs."""
-
-
-@command(campaign_app, "campaign.rerun_one", "rerun")
-def campaign_rerun(
-    folder: CampaignArgument,
-    index: Annotated[int, typer.Argument(metavar="INDEX", help="Index of the run, starting at 0.")],
-    out: Annotated[
-        Path | None, typer.Option("--out", metavar="DIR", help="Run folder. Default: run-INDEX in the campaign folder.")
-    ] = None,
-    plots: PlotsOption = True,
-    trust: TrustOption = False,
-    verbose: VerboseOption = False,
-    as_json: JsonOption = False,
-) -> None:
-    """Rerun one run, with log, recording and figure. Exit codes: 0 identical, 1 flight differs, 2 bad input."""

@@ -3,6 +3,7 @@
 import functools
 from collections.abc import Callable
 from importlib import import_module
+from pathlib import Path
 from typing import Annotated, Any
 
 import typer
@@ -39,3 +40,10 @@ def command(
 
 
 JsonOption = Annotated[bool, typer.Option("--json", help="Print the result as JSON and nothing else.")]
+TrustOption = Annotated[
+    bool, typer.Option("--trust", help="Allow code that the file names to run: the PX4 library, metrics in Python.")
+]
+VerboseOption = Annotated[bool, typer.Option("--verbose", "-v", help="Show the PX4 console on standard error.")]
+ForceOption = Annotated[bool, typer.Option("--force", help="Overwrite existing files.")]
+OutOption = Annotated[Path | None, typer.Option("--out", metavar="PATH", help="Output file.")]
+PlotsOption = Annotated[bool, typer.Option("--plots/--no-plots", help="Write figures.")]

@@ -7,19 +7,33 @@ from rich.markup import escape
 from rich.table import Table
 
 from px4lockstep.cli.console import Console
+from px4lockstep.cli.diff_logs import diff_log_files
 from px4lockstep.cli.output import print_json
 from px4lockstep.flights.diff import Diff, diff
+from px4lockstep.flights.imported import import_report
 from px4lockstep.io import check_new
 
 SAME, DIFFERENT = 0, 1
 PICTURE = "diff.png"
 
 
-def diff_runs(first: Path, second: Path, plots: bool, force: bool, as_json: bool, out: Path | None = None) -> int:
-    """Compare two run folders; return the exit code, 1 if the flights differ."""
+def diff_runs(
+    first: Path,
+    second: Path,
+    plots: bool,
+    force: bool,
+    as_json: bool,
+    out: Path | None = None,
+    align: str | None = None,
+    offset_s: float | None = None,
+) -> int:
+    """Compare two run folders or logs; return the exit code, 1 if the flights differ."""
     from px4lockstep.plots.flight import save_plot
 
-    picture = check_new(out or second / PICTURE, force=force) if plots else None
+    folder = next((path for path in (second, first) if path.is_dir()), Path())
+    picture = check_new(out or folder / PICTURE, force=force) if plots else None
+    if align is not None or offset_s is not None or not all(map(_has_recording, (first, second))):
+        return diff_log_files(first, second, picture, as_json, align, offset_s)
     found = diff(first, second)
     if picture is not None:
         save_plot(found.plot(), picture)
@@ -28,6 +42,11 @@ def diff_runs(first: Path, second: Path, plots: bool, force: bool, as_json: bool
     else:
         _print(found, picture)
     return SAME if found.is_same else DIFFERENT
+
+
+def _has_recording(source: Path) -> bool:
+    """Return whether a flight is to be compared by its recording: a run folder that is not an imported flight."""
+    return not source.is_file() and (not source.is_dir() or import_report(source) is None)
 
 
 def _print(found: Diff, picture: Path | None) -> None:

@@ -4,8 +4,8 @@ from typing import Any
 
 from typer.core import TyperCommand, TyperGroup, TyperOption
 
-ORDER = ["run", "replay", "branch", "diff", "compare", "plot", "export", "spec", "params", "campaign", "determinism"]
-ORDER += ["trust", "doctor", "uorb", "verify", "bench"]
+ORDER = ["run", "replay", "branch", "diff", "compare", "plot", "export", "import", "spec", "params", "campaign"]
+ORDER += ["determinism", "trust", "doctor", "uorb", "verify", "bench"]
 """The commands in the order of the help."""
 
 

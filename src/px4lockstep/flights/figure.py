@@ -7,7 +7,9 @@ from typing import TYPE_CHECKING
 
 from px4lockstep.autopilots.area import area_of
 from px4lockstep.errors import InputError
+from px4lockstep.flights.alignment import alignment_by_clock, alignment_of, shifted
 from px4lockstep.flights.folder import read_log
+from px4lockstep.flights.imported import draw_imported, import_report
 from px4lockstep.flights.recorded import SPEC
 from px4lockstep.flights.recording.file import read_recording
 from px4lockstep.flights.replay import replay_of
@@ -29,6 +31,9 @@ def draw_flight(log: Log, name: str, mission: Mission | None, home_deg: tuple[fl
 
 def draw_folder(folder: str | Path, log: Log) -> tuple["Figure", str | None]:
     """Return the figure of the flight in a run folder, and why its waypoints are missing, if they are."""
+    report = import_report(folder)
+    if report is not None:
+        return draw_imported(log, drawn_name(Path(folder)), is_estimate=bool(report.get("state_is_estimate"))), None
     spec_path = Path(folder) / SPEC
     try:
         spec = load_spec(spec_path, reads_mission=False)
@@ -43,9 +48,10 @@ def draw_folder(folder: str | Path, log: Log) -> tuple["Figure", str | None]:
 
 
 def draw_sources(sources: Sequence[str | Path], labels: Sequence[str] = ()) -> "Figure":
-    """Return the figure of several flights: run folders, logs (CSV, Parquet) and recordings, which are replayed.
+    """Return the figure of several flights: run folders, logs (CSV, Parquet, ULog) and recordings, which are replayed.
 
-    Without labels, they are the names of folders and files, with those of their folders where they would be equal.
+    Without labels, they are the names of folders and files, with those of their folders where they would be equal. If
+    one is imported, the others are shifted to the times of the first: see `flights.alignment`.
     """
     from px4lockstep.plots.overlay import plot_overlay
 
@@ -57,13 +63,23 @@ def draw_sources(sources: Sequence[str | Path], labels: Sequence[str] = ()) -> "
         names = [os.fsencode(path).decode(errors="replace") for path in paths]
     if len(set(names)) < len(names):
         raise InputError(f"labels must differ, but are {', '.join(names)}; set them with --labels")
-    return plot_overlay({name: _log_of(path) for name, path in zip(names, paths, strict=True)})
+    logs = [_log_of(path) for path in paths]
+    is_aligned = any(_is_imported(path) for path in paths)
+    if is_aligned:  # flights of different clocks
+        for i, log in enumerate(logs[1:], 1):
+            by_clock = alignment_by_clock([paths[0], paths[i]], [logs[0], log])
+            logs[i] = shifted(log, by_clock or alignment_of(logs[0], log))
+    return plot_overlay(dict(zip(names, logs, strict=True)))
 
 
 def drawn_name(path: Path) -> str:
     """Return the name of a folder, or of a file without its extension, as text that can be drawn."""
     name = path.resolve().name if path.is_dir() else path.stem
     return os.fsencode(name).decode(errors="replace")
+
+
+def _is_imported(path: Path) -> bool:
+    return path.suffix.lower() == ".ulg" if path.is_file() else import_report(path) is not None
 
 
 def _log_of(path: Path) -> Log:

@@ -6,14 +6,15 @@ The file `INCOMPLETE` is created first and removed last, which distinguishes a k
 the flight the log is in `log.rows`; at the end it is converted to `log.parquet`. A killed run leaves `log.rows` with
 all rows that were logged, which `read_log` reads too. The user's own mission file is copied next to `spec.toml`, so
 that the folder can be moved. A flight that was recorded and reached its end has `recording.h5`. `px4.log` has what real
-PX4 printed, if `px4lockstep run` flew it, and `uorb/` the messages of the topics that were logged.
+PX4 printed, if `px4lockstep run` flew it, `px4.ulg` the log that stock PX4 wrote itself, with `px4.sitl.ulog`, and
+`uorb/` the messages of the topics that were logged.
 """
 
 import itertools
 import re
 import shutil
 import time
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -33,6 +34,7 @@ from px4lockstep.log.log import Log
 from px4lockstep.log.messages import write_messages
 from px4lockstep.log.parquet import read_parquet, write_parquet
 from px4lockstep.log.rows import hold_rows, read_rows
+from px4lockstep.log.ulog_import import import_ulog
 from px4lockstep.reading import check_path, read_json
 from px4lockstep.spec.build import Flight
 from px4lockstep.spec.flight_tables import OUTPUTS
@@ -45,8 +47,12 @@ if TYPE_CHECKING:
 
 MARK = "INCOMPLETE"
 LOG_ROWS, LOG_PARQUET, SUMMARY, PLOTS = "log.rows", "log.parquet", "summary.json", "plots.png"
+READERS: dict[str, Callable[[str | Path], Log]] = {".csv": read_csv, ".parquet": read_parquet, ".ulg": import_ulog}
 MAX_SUMMARY_BYTES = 10_000_000
 PX4_LOG = "px4.log"
+PX4_ULOG = "px4.ulg"
+PX4_ULOGS = "px4/log/**/*.ulg"
+"""Where stock PX4 writes its own log, in its working folder."""
 UORB = "uorb"
 BOUNDARIES_HELD = 20_000
 """Boundaries between two releases of memory: 50 MB with a row at every boundary, some 4 MB at default periods."""
@@ -89,7 +95,7 @@ class RunFolder:
         except OSError as error:
             raise InputError(f"the run folder {folder} can't be created: {error.strerror}") from error
         try:
-            _write(folder / MARK, "This run is incomplete: it is still being flown, or it was stopped.\n")
+            write_text(folder / MARK, "This run is incomplete: it is still being flown, or it was stopped.\n")
             if holds_log:
                 hold_rows(flight.simulation, folder / LOG_ROWS)
             write_spec(spec, folder)
@@ -116,7 +122,8 @@ class RunFolder:
         are: a full disk may have space for the smaller ones.
         """
         failed: list[OutputError] = []
-        for write in (self._keep_recording, self._keep_log, self._keep_csv, self._keep_exports, self._keep_summary):
+        writers = (self._keep_recording, self._keep_log, self._keep_csv, self._keep_exports, self._keep_ulog)
+        for write in (*writers, self._keep_summary):
             try:
                 write(run)
             except OutputError as error:
@@ -150,8 +157,14 @@ class RunFolder:
             for each in self.exports:
                 each.write(source, self.path / each.file_name, ExportOptions())
 
+    def _keep_ulog(self, _: "Run") -> None:
+        """Move the log that stock PX4 wrote, the largest if it wrote several, to `px4.ulg`."""
+        found = sorted(self.path.glob(PX4_ULOGS), key=lambda path: path.stat().st_size)
+        if found:
+            found[-1].rename(self.path / PX4_ULOG)
+
     def _keep_summary(self, run: "Run") -> None:
-        _write(self.path / SUMMARY, to_json(summary_of(run, self.path), indent=2) + "\n")
+        write_text(self.path / SUMMARY, to_json(summary_of(run, self.path), indent=2) + "\n")
 
     def draw(self, run: "Run") -> None:
         """Write the figure, unless the log has fewer than two rows."""
@@ -182,7 +195,7 @@ def check_outputs(
 
     Exports are written under their own names, by default those of `run.exports`.
     """
-    taken = [MARK, SPEC, LOG_ROWS, LOG_PARQUET, SUMMARY, PLOTS, PX4_LOG, UORB]
+    taken = [MARK, SPEC, LOG_ROWS, LOG_PARQUET, SUMMARY, PLOTS, PX4_LOG, PX4_ULOG, UORB]
     exports = check_formats(spec.run.exports) if exports is None else exports
     taken += [str(file) for each in exports for file in each.files(Path(each.file_name))]
     taken += [] if spec.mission is None else [mission_file(spec.mission)]
@@ -205,9 +218,9 @@ def write_spec(spec: Spec, folder: Path) -> None:
     """Write the spec into a folder, and next to it the mission unless it is a built-in one."""
     if spec.mission is not None and not is_name(str(spec.px4.mission_path)):
         name = mission_file(spec.mission)
-        _write(folder / name, spec.mission.text)
+        write_text(folder / name, spec.mission.text)
         spec = spec.model_copy(update={"px4": spec.px4.model_copy(update={"mission_path": name})})
-    _write(folder / SPEC, to_toml(spec))
+    write_text(folder / SPEC, to_toml(spec))
 
 
 def summary_of(run: "Run", folder: Path | None) -> dict[str, Any]:
@@ -258,16 +271,16 @@ def read_log(source: str | Path) -> Log:
     """Return the log in a run folder or in a file; for a run that was killed or is being flown, the rows until now.
 
     Args:
-        source: A run folder, or a log as CSV or Parquet, of this version or an earlier one.
+        source: A run folder, a log as CSV or Parquet, of this version or an earlier one, or PX4's ULog (.ulg).
 
     Raises:
         InputError: If it is not a run folder or a log, or can't be read.
     """
     check_path(source)
     if Path(source).is_file():
-        read = {".csv": read_csv, ".parquet": read_parquet}.get(Path(source).suffix.lower())
+        read = READERS.get(Path(source).suffix.lower())
         if read is None:
-            raise InputError(f"{source} is not a log; give a run folder, or a file that ends with .csv or .parquet")
+            raise InputError(f"{source} is not a log; give a run folder, or a file that ends in .csv, .parquet or .ulg")
         return read(source)
     path = check_folder(source)
     if (path / LOG_PARQUET).exists():
@@ -280,6 +293,7 @@ def read_log(source: str | Path) -> Log:
     raise InputError(f"{path} {reason}")
 
 
-def _write(path: Path, text: str) -> None:
+def write_text(path: Path, text: str) -> None:
+    """Write a text file atomically."""
     with atomic_write(path) as file:
         file.write(text.encode())

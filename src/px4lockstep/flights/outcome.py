@@ -26,6 +26,8 @@ BATTERY_EMPTY = "battery empty"
 LANDED_AWAY = "landed away"
 STOPPED = "stopped"
 FAILED = "failed"
+IMPORTED = "imported"
+"""The flight was not flown here, so there is no verdict."""
 
 ENDINGS = IN_THE_AIR, ON_THE_GROUND, LANDED, RETURNED = "in the air", "on the ground", "landed", "returned"
 """How a flight ended; further endings are `crashed` and `landed away`. `on the ground`: it never took off."""

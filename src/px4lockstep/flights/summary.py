@@ -51,6 +51,7 @@ class Summary:
         autopilot_texts: The autopilot's own last warnings and errors, at most 6, oldest first.
         ending: `landed`, `returned`, `landed away`, `in the air`, `on the ground` (it never took off) or `crashed`.
         paced_s: Wall time spent sleeping because of `run.realtime_factor`; None without it.
+        px4_clock_us: Time of stock PX4's own clock, as in its ULog, at time 0; None for other autopilots.
     """
 
     outcome: str
@@ -78,6 +79,7 @@ class Summary:
     autopilot_texts: tuple[str, ...] = ()
     ending: str | None = None
     paced_s: float | None = None
+    px4_clock_us: int | None = None
 
     def as_dict(self) -> dict[str, Any]:
         """Return the summary for JSON."""
@@ -135,14 +137,22 @@ def summarize(
         waypoint_items=mission_items(log),
         autopilot_texts=facts.texts,
         ending=ending_of(facts),
+        px4_clock_us=simulation.autopilot.clock_us,
     )
 
 
 def summarize_log(log: Log | None, reason: str, capacities_ah: Sequence[float]) -> dict[str, Any]:
-    """Return the summary of a run that left only its log, as a dict; values that are not known are None."""
-    told: dict[str, Any] = dict.fromkeys(field.name for field in fields(Summary))
+    """Return the summary of a run that failed and left only its log, as a dict."""
     outcome = failed(reason)
-    told |= {"outcome": outcome.word, "reason": outcome.reason, "waypoint_times_s": [], "events": [], "warnings": []}
+    return summary_of_log(log, outcome.word, outcome.reason, capacities_ah)
+
+
+def summary_of_log(
+    log: Log | None, outcome: str, reason: str | None, capacities_ah: Sequence[float] = ()
+) -> dict[str, Any]:
+    """Return the summary of a flight of which there is only a log, as a dict; values that are not known are None."""
+    told: dict[str, Any] = dict.fromkeys(field.name for field in fields(Summary))
+    told |= {"outcome": outcome, "reason": reason, "waypoint_times_s": [], "events": [], "warnings": []}
     told |= {"waypoint_items": [], "autopilot_texts": []}
     if log is None or not log.rows:
         return told

@@ -8,6 +8,7 @@ import numpy.typing as npt
 
 from px4lockstep.errors import InputError
 from px4lockstep.log.log import Log
+from px4lockstep.log.resampling import interpolated
 from px4lockstep.plots.flight import DPI
 from px4lockstep.plots.panels.lines import say_absent, thinned, use_log_scale
 from px4lockstep.plots.panels.style import AXIS_COLOURS, FAULT, MOTOR_COLOURS, MOTOR_STYLES, STYLE
@@ -19,6 +20,8 @@ if TYPE_CHECKING:
 Array = npt.NDArray[Any]
 
 SIZE_IN = (17.0, 12.5)
+MIN_SHARED = 0.1
+"""Fraction of the rows, in the time that two logs cover, below which a log is interpolated."""
 TWO_LOOKS: tuple[dict[str, Any], ...] = (
     {"color": AXIS_COLOURS[0], "lw": 3.0, "alpha": 0.75, "ls": "-", "zorder": 2},
     {"color": AXIS_COLOURS[1], "lw": 1.5, "ls": (0, (4, 1.5)), "zorder": 3},
@@ -27,10 +30,18 @@ TWO_LOOKS: tuple[dict[str, Any], ...] = (
 
 
 def distance_between(first: Log, second: Log) -> tuple[Array, Array]:
-    """Return the times [s] that two logs share, and the distance [m] at each; empty without positions."""
+    """Return the times [s] that two logs share, and the distance [m] at each; empty without positions.
+
+    If they share few rows, because their clocks differ, the second is interpolated at the rows of the first.
+    """
     if "pos_ned" not in first or "pos_ned" not in second:
         return np.zeros(0), np.zeros(0)
     _, ours, theirs = np.intersect1d(first.time_us, second.time_us, assume_unique=True, return_indices=True)
+    is_both = (first.time_us >= second.time_us[0]) & (first.time_us <= second.time_us[-1])
+    if len(ours) < MIN_SHARED * np.count_nonzero(is_both):
+        rows_us, other_us = (log.time_us.astype(np.int64) for log in (first, second))
+        other = interpolated(other_us, second["pos_ned"], rows_us[is_both])
+        return first.time_s[is_both], np.linalg.norm(first["pos_ned"][is_both] - other, axis=1)
     apart_m = np.linalg.norm(first["pos_ned"][ours] - second["pos_ned"][theirs], axis=1)
     return first.time_s[ours], apart_m
 

@@ -10,6 +10,8 @@ setpoints and after flight termination it publishes no motor commands, so it ans
 Its UDP links are in `links.py`; answers go to the link from which the question came, and heartbeats to all. A link
 `etc` in its folder leads to its start scripts in ETC; if ETC is relative, it is relative to that folder.
 
+With SDLOG_BACKEND 1 it writes a ULog (`logger.py`).
+
 `PX4_DOUBLE_VERSION=1.17` selects v1.17.0, in which the start script applies the environment before the airframe's file
 (`parameters.py`), descending is shown as landing, and a finished mission is reported up to a second late. The default
 is the development version of August 2026.
@@ -47,6 +49,7 @@ import time
 from commander import Commander
 from interface import Interface, say
 from links import Link
+from logger import Logger
 from parameters import Parameters
 from pymavlink.dialects.v20 import common
 
@@ -86,6 +89,7 @@ class Double(Interface):
         self.misbehaviour, self.is_old = misbehaviour, is_old
         self.parameters = parameters
         self.vehicle = Commander(parameters)
+        self.logger = Logger(parameters)
         self.mavlink = common.MAVLink(None, 1 + instance, 1)
         self.parser = common.MAVLink(None)
         self.parser.robust_parsing = True
@@ -202,6 +206,7 @@ class Double(Interface):
             self.vehicle.new_baro(self.time_us, told.abs_pressure)
         if has_imu:
             self.motors = self.vehicle.motors(self.time_us)
+            self.logger.step(self.time_us, self.vehicle, self.motors)
         self.serve()
         if has_imu and not self.is_dead and since_s * 1e6 >= ANSWERS_FROM_US:
             self.answer(since_s, step_us)

@@ -17,13 +17,14 @@ from pathlib import Path
 os.environ.setdefault("PX4LOCKSTEP_TRUST", os.path.realpath(tempfile.gettempdir()))
 
 FORMATS = {
-    "specs": 26,
+    "specs": 24,
     "missions": 15,
     "settings": 10,
     "campaigns": 9,
     "recordings": 10,
     "checkpoints": 4,
-    "logs": 8,
+    "logs": 6,
+    "ulogs": 4,
     "messages": 4,
     "parameters": 4,
     "params_files": 4,

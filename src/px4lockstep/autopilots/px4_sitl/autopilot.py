@@ -95,6 +95,7 @@ class Px4Sitl:
         self._is_answering = False
         self._ticks = 0
         self._offset_us = 0
+        self.clock_us: int | None = None  # PX4's time at time 0 of the flight, once it has booted
         self._patience = Patience(self.options.answer_timeout_s)
         self._answered_us = 0
         self._is_late = False
@@ -242,7 +243,7 @@ class Px4Sitl:
         return self._parameters_with(self._params_of_file)
 
     def _parameters_with(self, of_file: Mapping[str, float | int]) -> dict[str, float | int]:
-        found: dict[str, float | int] = {"SDLOG_BACKEND": 0}
+        found: dict[str, float | int] = {"SDLOG_BACKEND": int(self.options.ulog)}
         if self.options.battery:  # which of the two exists depends on PX4's version
             found |= {"SIM_BAT_ENABLE": 0, "SIM_BAT_DRAIN": 0}
         if self._period_us <= symptoms.FAST_TICK_US:
@@ -334,7 +335,7 @@ class Px4Sitl:
                 self._listen(START_US + boot_us, inputs)
             boot_us += self._period_us
             self._hil_sensors.repeat()
-        self._offset_us = START_US + boot_us - time_us
+        self._offset_us = self.clock_us = START_US + boot_us - time_us
 
     # -- a step --------------------------------------------------------------------------------------------------
 
