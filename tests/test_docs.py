@@ -10,6 +10,7 @@ from pathlib import Path
 import matplotlib
 import numpy as np
 import pytest
+from commands import px4lockstep_on_path, run_command
 from PIL import Image
 
 from px4lockstep import load_aircraft, simulate
@@ -25,9 +26,10 @@ BLOCK = re.compile(r"^```(python|sh|toml(?=\n# \S+\.toml\n))\n(.*?)^```", re.MUL
 OUTPUT = re.compile(r"^```output\n(.*?)^```", re.MULTILINE | re.DOTALL)
 
 
+@pytest.mark.process
 @pytest.mark.parametrize("page", [page for page in PAGES[1:] if BLOCK.search(page.read_text("utf-8"))], ids=str)
-def test_examples_run(page, python, tmp_path, monkeypatch):
-    """All commands and all Python of a page, in order, in one fresh interpreter and an empty folder.
+def test_examples_run(page, tmp_path, monkeypatch):
+    """All commands and all Python of a page, in order, in one process and an empty folder.
 
     Blocks that need what a test does not have, such as PX4 or a cluster, are marked `console` or `py`. Every line of a
     block marked `output` must be among the printed lines.
@@ -38,7 +40,10 @@ def test_examples_run(page, python, tmp_path, monkeypatch):
     shutil.copytree(ROOT / "examples", tmp_path / "examples")
     script = tmp_path / "example.py"
     script.write_text("\n".join(_step(*block) for block in BLOCK.findall(page.read_text("utf-8"))), "utf-8")
-    printed = python(script).stdout.splitlines()
+    px4lockstep_on_path(tmp_path / "bin", monkeypatch)
+    finished = run_command(script=script)
+    assert finished.returncode == 0, finished.stderr
+    printed = finished.stdout.splitlines()
     shown = [line for block in OUTPUT.findall(page.read_text("utf-8")) for line in block.splitlines()]
     assert [line for line in shown if line not in printed] == []
 

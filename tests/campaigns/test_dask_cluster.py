@@ -84,8 +84,9 @@ def test_without_an_address_a_local_cluster_is_started_and_stopped(local, tmp_pa
     assert rows(out) == found
 
 
-def test_an_unreachable_scheduler_is_an_error_with_a_remedy(tmp_path):
-    """Within seconds, and no files are left."""
+def test_an_unreachable_scheduler_is_an_error_with_a_remedy(tmp_path, monkeypatch):
+    """After a timeout, and no files are left."""
+    monkeypatch.setattr(dask_cluster, "TIMEOUT_S", 1.0)
     with pytest.raises(
         InputError, match=r"can't connect to a Dask scheduler at tcp://127\.0\.0\.1:1: .*dask scheduler"
     ):

@@ -112,7 +112,10 @@ def test_workers_do_not_import_scipy(python):
 
 @pytest.mark.parametrize(
     ("half_width", "mean", "least", "flown"),
-    [(0.02, 0.951, 0.937, [2397, 860, 448, 143]), (0.05, 0.951, 0.921, [380, 138, 103, 100])],
+    [
+        pytest.param(0.02, 0.951, 0.937, [2397, 860, 448, 143], marks=pytest.mark.slow),
+        (0.05, 0.951, 0.921, [380, 138, 103, 100]),
+    ],
 )
 def test_coverage_of_a_pass_rate_that_stopped_early_as_documented(half_width, mean, least, flown):
     """Exact, over pass rates from 50 to 99 %: no worse than with the same number of runs fixed in advance."""

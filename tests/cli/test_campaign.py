@@ -182,7 +182,12 @@ def test_a_grid_with_few_runs_omits_the_explained_share(tmp_path):
 
 @pytest.mark.parametrize(
     ("engine", "number"),
-    [("local", signal.SIGINT), ("local", signal.SIGTERM), ("dask", signal.SIGINT), ("dask", signal.SIGHUP)],
+    [
+        ("local", signal.SIGINT),
+        pytest.param("local", signal.SIGTERM, marks=pytest.mark.slow),
+        ("dask", signal.SIGINT),
+        pytest.param("dask", signal.SIGHUP, marks=pytest.mark.slow),
+    ],
 )
 def test_an_interrupt_keeps_finished_runs_and_says_how_to_resume(engine, number, folder, tmp_path):
     """Runs in the air are finished, although a terminal sends the signal to all processes."""

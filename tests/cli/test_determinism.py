@@ -94,7 +94,11 @@ def workers_of(folder):
     ]
 
 
-@pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL], ids=lambda how: how.name)
+@pytest.mark.parametrize(
+    "how",
+    [signal.SIGINT, pytest.param(signal.SIGTERM, marks=pytest.mark.slow), signal.SIGKILL],
+    ids=lambda how: how.name,
+)
 def test_no_process_is_left_behind(tmp_path, how):
     """After an interrupt, SIGTERM or a kill, all workers end, and temporary files are removed if possible."""
     process = subprocess.Popen(

@@ -157,8 +157,17 @@ def flying(folder, told):
         process.communicate()
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
-@pytest.mark.parametrize("to_all", [False, True])
+@pytest.mark.parametrize(
+    ("number", "to_all"),
+    [
+        (signal.SIGINT, True),
+        (signal.SIGTERM, False),
+        *(
+            pytest.param(number, to_all, marks=pytest.mark.slow)
+            for number, to_all in ((signal.SIGINT, False), (signal.SIGTERM, True), (signal.SIGHUP, False))
+        ),
+    ],
+)
 def test_a_signal_counts_once_whichever_process_gets_it(tmp_path, number, to_all):
     """A terminal sends it to both processes, a script to one: log and summary are written."""
     with flying(tmp_path, SLOW) as (process, child):

@@ -62,8 +62,16 @@ def stepped(host, n=1, start=0):
 # -- flights -----------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("disturbed", [False, True], ids=["still", "wind and noise"])
-@pytest.mark.parametrize("name", ["mission", "yaw"])
+@pytest.mark.parametrize(
+    ("name", "disturbed"),
+    [
+        ("mission", True),
+        *(
+            pytest.param(name, disturbed, marks=pytest.mark.slow)
+            for name, disturbed in (("mission", False), ("yaw", False), ("yaw", True))
+        ),
+    ],
+)
 def test_a_mission_is_flown(tmp_path, name, disturbed):
     sim, autopilot = ready(build_double(tmp_path), MISSIONS[name], disturbed=disturbed)
     sim.run()
@@ -93,6 +101,7 @@ def test_headings_are_flown(tmp_path):
         assert abs((error + 180.0) % 360.0 - 180.0) < 12.0  # MIS_YAW_ERR
 
 
+@pytest.mark.slow
 def test_an_octa_can_be_flown(tmp_path):
     sim, autopilot = ready(build_double(tmp_path), MISSIONS["mission"], octa())
     sim.run()
@@ -113,6 +122,7 @@ def test_return_lands_at_home(tmp_path):
     assert np.hypot(*sim.plant["pos"][:2]) < 0.5
 
 
+@pytest.mark.slow
 def test_two_processes_and_a_fork_fly_the_same_flight(tmp_path, python):
     """Equal digests of a flight here, in another process, and in its child, forked in mid-flight."""
     path = build_double(tmp_path)

@@ -63,11 +63,10 @@ def test_an_input_is_addressed_by_format_seed_and_index(name, tmp_path):
     assert first != other
 
 
-@pytest.mark.process
-@pytest.mark.parametrize("edits", [100, pytest.param(600, marks=pytest.mark.slow)])
-def test_edits_of_checkpoints_are_an_error_or_the_recorded_flight(edits):
+@pytest.mark.slow
+def test_edits_of_checkpoints_are_an_error_or_the_recorded_flight():
     """In files of each version that has checkpoints, in separate processes: none ends by a signal."""
-    tasks = ({"format": "checkpoints", "seed": SEED, "index": index} for index in range(edits))
+    tasks = ({"format": "checkpoints", "seed": SEED, "index": index} for index in range(600))
     with workers(2) as own:
         failed = [outcome for outcome in run_inputs(tasks, own) if not outcome.is_good]
     assert failed == []
@@ -95,7 +94,7 @@ def test_a_parser_handles_any_text(name, words):
         PARSERS[name]("".join(words))
 
 
-@pytest.mark.process
+@pytest.mark.slow
 def test_the_runner_detects_signals_hangs_and_memory(tmp_path):
     """Otherwise they would go unnoticed."""
     verdicts = {

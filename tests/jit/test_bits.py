@@ -26,6 +26,8 @@ FAMILIES = (
     "px4_flight",
 )
 SETTINGS = {"interpreted": {"NUMBA_DISABLE_JIT": "1"}, "generic CPU": {"NUMBA_CPU_NAME": "generic"}}
+LONG = (("failsafe_flights", "interpreted"),)
+"""A third of the time of all; their controllers are those of `builtin_flight`."""
 PRINTS = f"""
 import sys
 sys.path.insert(0, {str(SUPPORT)!r})
@@ -50,8 +52,14 @@ print(json.dumps(sorted({{{{f"{{{{code.co_filename}}}}:{{{{code.co_name}}}}" for
 """
 
 
-@pytest.mark.parametrize("setting", SETTINGS)
-@pytest.mark.parametrize("family", FAMILIES)
+@pytest.mark.parametrize(
+    ("family", "setting"),
+    [
+        pytest.param(family, setting, marks=[pytest.mark.slow] if (family, setting) in LONG else [])
+        for family in FAMILIES
+        for setting in SETTINGS
+    ],
+)
 def test_kernels_give_the_same_bits(python, family, setting):
     """A process with other Numba settings computes the same results as this one, without a warning."""
     expected = list(importlib.import_module(family).digest_lines())

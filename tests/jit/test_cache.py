@@ -167,6 +167,7 @@ def test_two_checkouts_can_share_a_cache(package):
     assert package.run().stdout.split() == ["9.0", "1.0", "hit", "hit"]
 
 
+@pytest.mark.slow
 def test_code_of_old_sources_is_removed(package):
     """Only the most recent versions are kept."""
     for factor in range(1, 8):
@@ -272,7 +273,9 @@ def test_imports_are_found_in_the_source(source, expected):
     assert list(cache.direct_imports("demo.sub.module", False, ast.parse(source))) == expected
 
 
-@pytest.mark.parametrize("damage", ["", "[1, 2]", "{", "\0"])
+@pytest.mark.parametrize(
+    "damage", ["{", *(pytest.param(text, marks=pytest.mark.slow) for text in ("", "[1, 2]", "\0"))]
+)
 def test_a_damaged_list_of_imports_is_rebuilt(package, damage):
     """A damaged file neither makes a run fail nor hides an edit."""
     package.run()

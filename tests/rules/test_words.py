@@ -24,8 +24,12 @@ TEXTS = sorted(
 
 def found_in(text):
     """Return the retired phrases in a text, also those that continue on the next line or in the next string."""
-    joined = re.sub(r"\s+", " ", re.sub(r"[\"']?\s*\n\s*(?:#:?|//|\*|f?[\"'](?![\"']))?", " ", text))
-    return [phrase for phrase in PHRASES if re.search(rf"(?<![\w/]){re.escape(phrase)}(?!\w)", joined, re.IGNORECASE)]
+    joined = re.sub(r"\s+", " ", re.sub(r"[\"']?\s*\n\s*(?:#:?|//|\*|f?[\"'](?![\"']))?", " ", text)).lower()
+    return [
+        phrase
+        for phrase in PHRASES
+        if phrase.lower() in joined and re.search(rf"(?<![\w/]){re.escape(phrase.lower())}(?!\w)", joined)
+    ]
 
 
 def test_no_retired_phrase_is_used():

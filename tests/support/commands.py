@@ -1,7 +1,8 @@
 """The command line, in processes that are forked from one that has imported everything: this saves a second each.
 
 `python -m commands` is that process; each test process starts its own when it needs one. A command exits as in an
-interpreter of its own. Tests that send it signals start interpreters themselves.
+interpreter of its own. Tests that send it signals start interpreters themselves. `px4lockstep_on_path` does the same
+for shell scripts.
 """
 
 import atexit
@@ -11,6 +12,9 @@ import importlib
 import json
 import os
 import runpy
+import select
+import signal
+import socket
 import subprocess
 import sys
 import tempfile
@@ -35,10 +39,9 @@ def run_command(*words, cwd=None, env=None, timeout_s=300.0, script=None):
             "script": None if script is None else os.fspath(script),
             "timeout_s": timeout_s,
         }
-        server = _server()
-        server.stdin.write(json.dumps(task) + "\n")
-        server.stdin.flush()
-        code = json.loads(server.stdout.readline())
+        with socket.socket(socket.AF_UNIX) as server:
+            server.connect(_server())
+            code = _asked(server, task)
         if code is None:
             raise subprocess.TimeoutExpired(words, timeout_s)
         texts = []
@@ -48,24 +51,55 @@ def run_command(*words, cwd=None, env=None, timeout_s=300.0, script=None):
     return subprocess.CompletedProcess(words, code, *texts)
 
 
+SHIM = """#!{python} -SE
+import json, os, socket, sys
+files = ["/proc/%d/fd/%d" % (os.getpid(), number) for number in (1, 2)]
+task = dict(words=sys.argv[1:], cwd=os.getcwd(), env=dict(os.environ), files=files, script=None, timeout_s=300.0)
+server = socket.socket(socket.AF_UNIX)
+server.connect({address!r})
+server.sendall(json.dumps(task).encode() + b"\\n")
+sys.exit(json.loads(server.makefile().readline()))
+"""
+
+
+def px4lockstep_on_path(folder, monkeypatch):
+    """Put a program `px4lockstep` first on the path, whose commands are forked like those of `run_command`."""
+    folder.mkdir()
+    shim = folder / "px4lockstep"
+    shim.write_text(SHIM.format(python=sys.executable, address=_server()), "utf-8")
+    shim.chmod(0o755)
+    monkeypatch.setenv("PATH", os.fspath(folder), prepend=os.pathsep)
+
+
+def _asked(server, task):
+    """Send a task; return the exit code of its process."""
+    server.sendall(json.dumps(task).encode() + b"\n")
+    with server.makefile() as answers:
+        return json.loads(answers.readline())
+
+
 @functools.cache
 def _server():
+    """Start the process that forks; return the address of its socket."""
+    folder = tempfile.TemporaryDirectory()
+    address = os.path.join(folder.name, "socket")
     paths = [str(Path(__file__).parent), os.environ.get("PYTHONPATH", "")]
-    server = subprocess.Popen(
-        [sys.executable, "-m", "commands"],
+    process = subprocess.Popen(
+        [sys.executable, "-m", "commands", address],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
-        text=True,
         env={**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, paths))},
     )
-    atexit.register(_stop, server)
-    return server
+    assert process.stdout.readline() == b"ready\n"
+    atexit.register(_stop, process, folder)
+    return address
 
 
-def _stop(server):
-    server.stdin.close()
-    server.wait()
-    server.stdout.close()
+def _stop(process, folder):
+    process.stdin.close()
+    process.wait()
+    process.stdout.close()
+    folder.cleanup()
 
 
 def preload():
@@ -104,7 +138,7 @@ def become(task):
     os.chdir(task["cwd"])
     os.environ.clear()
     os.environ.update(task["env"])
-    sys.argv = ["px4lockstep", *task["words"]]
+    sys.argv = [task.get("script") or "px4lockstep", *task["words"]]
 
 
 def run_and_exit():
@@ -125,26 +159,39 @@ def run_and_exit():
     os._exit(code)
 
 
-def main():
-    """Fork a command for each request until there are no more."""
-    requests, answers = os.fdopen(os.dup(0)), os.fdopen(os.dup(1), "w")
-    os.dup2(2, 1)
+def main(address):
+    """Fork a process for each connection, which waits for the command and answers, until standard input is closed."""
     preload()
     gc.freeze()
-    for line in requests:
-        task = json.loads(line)
-        child = os.fork()
-        if child == 0:
-            requests.close()
-            answers.close()
-            become(task)
-            if task["script"] is None:
-                run_and_exit()
-            runpy.run_path(task["script"], run_name="__main__")
+    ending = os.dup(0)
+    with socket.socket(socket.AF_UNIX) as server:
+        server.bind(address)
+        server.listen()
+        os.write(1, b"ready\n")
+        os.dup2(2, 1)
+        signal.signal(signal.SIGCHLD, signal.SIG_IGN)
+        while server in select.select([server, ending], [], [])[0]:
+            client, _ = server.accept()
+            if os.fork() == 0:
+                break
+            client.close()
+        else:
             return
-        answers.write(json.dumps(_wait(child, task["timeout_s"])) + "\n")
-        answers.flush()
+    os.close(ending)
+    signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+    with client.makefile() as requests:
+        task = json.loads(requests.readline())
+    child = os.fork()
+    if child != 0:
+        client.sendall(json.dumps(_wait(child, task["timeout_s"])).encode() + b"\n")
+        os._exit(0)
+    client.close()
+    become(task)
+    if task["script"] is None:
+        run_and_exit()
+    sys.path[0] = os.path.dirname(task["script"])
+    runpy.run_path(task["script"], run_name="__main__")
 
 
 if __name__ == "__main__":
-    main()
+    main(sys.argv[1])

@@ -339,7 +339,7 @@ def test_an_error_during_writing_leaves_nothing(tmp_path, monkeypatch):
     assert list(tmp_path.iterdir()) == []
 
 
-@pytest.mark.parametrize("room", [100, 600, 3_000, 10_000, 20_000, 30_000, len(tiny_bytes()) - 1])
+@pytest.mark.parametrize("room", [100, 3_000, len(tiny_bytes()) - 1])
 def test_a_full_disk_is_an_error_and_leaves_nothing(room, tmp_path, python):
     """Simulated by a limit on the size of files; no message of HDF5 reaches the user."""
     limit = f"import resource\ntiny()\nresource.setrlimit(resource.RLIMIT_FSIZE, ({room}, {resource.RLIM_INFINITY}))"
