@@ -6,10 +6,12 @@ import signal
 import subprocess
 import sys
 
+import numpy as np
 import pytest
 from commands import run_command
 from processes import is_gone, wait_until
 from sitl_instances import check_nothing_is_left
+from exported_ulogs import check_ulog
 
 COMMAND = [sys.executable, "-m", "px4lockstep"]
 LONG = "timeline.t_end_s=3600.0"
@@ -51,7 +53,7 @@ def replayed(out):
 def test_two_missions_are_flown_at_once_and_replayed(begin, tmp_path):
     """Two processes, two instances, with simulated sensors; each reaches its end and replays bit-identically."""
     folders = [tmp_path / "one", tmp_path / "two"]
-    flights = [begin(folder) for folder in folders]
+    flights = [begin(folder, 'run.exports=["ulog"]') for folder in folders]
     said = [flight.communicate(timeout=300) for flight in flights]
     assert [flight.returncode for flight in flights] == [0, 0], said
     ports = set()
@@ -64,7 +66,20 @@ def test_two_missions_are_flown_at_once_and_replayed(begin, tmp_path):
         ports.add(log.partition("connected on TCP port ")[2].split(".")[0])
         assert is_gone(int((folder / "px4" / "pid").read_text()))
         assert not (folder / "INCOMPLETE").exists()
+        check_export(folder)
     assert len(ports) == 2
+
+
+def check_export(folder):
+    """Check the ULog of a flight: sensors, no setpoints, and the true state in place of PX4's own estimate."""
+    found = check_ulog(folder)
+    names = {data.name for data in found.data_list}
+    assert {"sensor_combined", "vehicle_air_data", "vehicle_magnetometer", "vehicle_gps_position"} <= names
+    assert names.isdisjoint({"vehicle_attitude_setpoint", "trajectory_setpoint", "estimator_status"})
+    estimate, truth = (found.get_dataset(f"vehicle_local_position{end}").data["x"] for end in ("", "_groundtruth"))
+    assert np.array_equal(estimate, truth)
+    assert any("no estimate" in text.message for text in found.logged_messages)
+    assert set(found.get_dataset("vehicle_gps_position").data["fix_type"]) == {3}
 
 
 def test_px4_reacts_to_a_sensor_fault_of_the_scenario(begin, tmp_path):

@@ -5,8 +5,8 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from pyulog import ULog
 from pyulog.px4 import PX4ULog
+from exported_ulogs import assert_float32, read_ulog
 
 import px4lockstep
 from px4lockstep.autopilots.base import UNKNOWN_MODE
@@ -65,26 +65,13 @@ def folder(run, tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def ulog(folder):
-    return read(folder / "export.ulg")
-
-
-def read(path):
-    """Return what pyulog reads; nothing may be corrupt."""
-    found = ULog(str(path))
-    assert not found.file_corruption
-    assert found.dropouts == []
-    return found
+    return read_ulog(folder / "export.ulg")
 
 
 def exported(log, path, about=None, rate_hz=None, summary=None):
     """Export a log and return what pyulog reads."""
     export_ulog(ExportSource(log, about or About(home=HOME), summary or {}), path, ExportOptions(rate_hz=rate_hz))
-    return read(path)
-
-
-def assert_float32(found, wanted):
-    """Check that numbers are those of the log, rounded to float32; NaN stays NaN."""
-    assert np.array_equal(found, np.asarray(wanted).astype(np.float32), equal_nan=True)
+    return read_ulog(path)
 
 
 # -- values ------------------------------------------------------------------------------------------------------------
@@ -262,7 +249,7 @@ def test_the_result_does_not_depend_on_the_size_of_a_chunk(folder, tmp_path, mon
 def test_a_rate_limits_state_topics_and_keeps_every_change_of_status(run, ulog, folder, tmp_path):
     """40 Hz of 100 Hz: rows 20 or 30 ms apart, values of the log."""
     export_ulog(read_source(folder)[0], tmp_path / "slow.ulg", ExportOptions(rate_hz=40.0))
-    slow = read(tmp_path / "slow.ulg")
+    slow = read_ulog(tmp_path / "slow.ulg")
     data = slow.get_dataset("vehicle_attitude").data
     assert set(np.diff(data["timestamp"].astype(int)).tolist()) == {20_000, 30_000}
     assert len(data["timestamp"]) == 40 * END_S + 1
@@ -356,6 +343,9 @@ def test_without_an_estimate_the_plain_topics_have_the_true_state(run, tmp_path)
     assert set(found.get_dataset("vehicle_local_position").data["xy_valid"]) == {1}
     assert any("no estimate" in text.message for text in found.logged_messages)
     assert "estimator_status" not in {data.name for data in found.data_list}
+    other = exported(run.log, tmp_path / "y.ulg", About(home=HOME, estimates_itself=True))
+    assert_float32(other.get_dataset("vehicle_local_position").data["z"], log["pos_ned"][:, 2])
+    assert "estimator_status" not in {data.name for data in other.data_list}
 
 
 def test_without_home_there_are_no_global_positions(run, tmp_path):
@@ -375,7 +365,7 @@ def test_logs_of_version_1_are_exported(kind, tmp_path):
     source, problem = read_source(DATA / f"version_1.{kind}")
     assert "no spec" in problem
     export_ulog(source, tmp_path / "x.ulg", ExportOptions())
-    found = read(tmp_path / "x.ulg")
+    found = read_ulog(tmp_path / "x.ulg")
     log = source.log
     assert_float32(found.get_dataset("vehicle_attitude_groundtruth").data["q[0]"], log["q_bn"][:, 0])
     assert_float32(found.get_dataset("vehicle_local_position_groundtruth").data["x"], log["pos_ned"][:, 0])
@@ -389,7 +379,7 @@ def test_a_run_folder_whose_spec_is_damaged_is_exported_without_it(folder, tmp_p
     source, problem = read_source(copy)
     assert "mass" in problem
     export_ulog(source, tmp_path / "x.ulg", ExportOptions())
-    found = read(tmp_path / "x.ulg")
+    found = read_ulog(tmp_path / "x.ulg")
     assert found.initial_parameters == {"MAV_TYPE": 2}
     assert found.logged_messages[-1].message.startswith("outcome: ")
 

@@ -20,6 +20,7 @@ def about_of(spec: Spec, mission: Mission | None) -> About:
         parameters=parameters,
         parameter_defaults={name: stored(known[name], known[name].default) for name in parameters if name in known},
         autopilot=spec.autopilot.kind,
+        estimates_itself=spec.autopilot.capabilities.estimates_itself,
         autopilot_period_us=spec.timeline.us("dt_autopilot_s"),
         seed=spec.aircraft.seed,
         tables=spec.model_dump(),

@@ -35,6 +35,8 @@ class About:
     parameter_defaults: Mapping[str, float | int] = field(default_factory=dict)
     """PX4's defaults of these parameters, as far as they are known."""
     autopilot: str = "unknown"
+    estimates_itself: bool = False
+    """Whether the autopilot has an estimator of its own; the columns of the estimate are then the true state."""
     autopilot_period_us: int = 0
     seed: int | None = None
     tables: Mapping[str, Any] = field(default_factory=dict)

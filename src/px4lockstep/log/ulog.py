@@ -16,8 +16,9 @@ from px4lockstep.io import atomic_write
 from px4lockstep.log.events import events_of, mission_items, mission_times_us
 from px4lockstep.log.export_source import About, ExportOptions, ExportSource
 from px4lockstep.log.log import Log
+from px4lockstep.log.ulog_messages import LoggedMessages, read_logged
 from px4lockstep.log.ulog_numbers import Numbers
-from px4lockstep.log.ulog_topics import ESTIMATE, SAMPLES, SLOW, STATE, Topic, topics_of
+from px4lockstep.log.ulog_topics import SAMPLES, SLOW, STATE, Topic, has_estimate, topics_of
 from px4lockstep.px4.ulog import ERROR, INFO, NOTICE, WARNING, LoggedTopic, Text, UlogWriter
 from px4lockstep.px4.uorb.logged import logged_layouts
 
@@ -26,6 +27,7 @@ SLOW_US = 100_000
 STATUS_US = 1_000_000
 DATA_FORMAT = 2
 """PX4's version of the units of GPS positions: degrees and metres."""
+END_OF_TIME_US = 2**64 - 1
 VERSION, RELEASE = re.compile(r"(\d+)\.(\d+)\.(\d+)"), 255
 FLOWN = ("flown", "nothing asked")
 """Outcomes that are not errors."""
@@ -36,27 +38,34 @@ Array = npt.NDArray[Any]
 def export_ulog(source: ExportSource, path: Path, options: ExportOptions) -> None:
     """Export a flight as ULog: see `log.exports`."""
     log, about = source.log, source.about
-    topics = [topic for topic in topics_of(log, about) if not _is_empty(log, topic)]
-    start_us = int(log.time_us[0]) if log.rows else 0
+    logged = read_logged(source.folder)
+    replaced = [(each.topic, each.instance) for each in logged]
+    topics = [
+        topic
+        for topic in topics_of(log, about)
+        if (topic.name, topic.instance) not in replaced and not _is_empty(log, topic)
+    ]
+    numbers, layouts = Numbers(log, about), logged_layouts()
     with atomic_write(path) as file:
-        writer = UlogWriter(file, start_us, has_defaults=bool(about.parameter_defaults))
-        numbers = Numbers(log, about)
+        writer = UlogWriter(file, int(log.time_us[0]) if log.rows else 0, has_defaults=bool(about.parameter_defaults))
         _write_definitions(writer, about, {**_vehicle(numbers), **about.parameters})
-        layouts = logged_layouts()
-        subscriptions = [writer.subscribe(topic.name, layouts[topic.name].dtype, topic.instance) for topic in topics]
-        rows = [_rows(log, topic, options.rate_hz) for topic in topics]
+        parts = [
+            (topic, writer.subscribe(topic.name, layouts[topic.name].dtype, topic.instance), _rows(log, topic, options))
+            for topic in topics
+        ]
+        own = [(each, writer.subscribe(each.topic, each.messages.dtype, each.instance, each.nested)) for each in logged]
         texts = sorted(_texts(source), key=lambda text: text[0])
+        before_us = -1
         for chunk in log.chunks(ROWS_PER_CHUNK):
+            until_us = int(log.time_us[chunk.stop - 1]) if chunk.stop < log.rows else END_OF_TIME_US
             numbers.read(chunk)
             batches = []
-            for topic, subscription, own in zip(topics, subscriptions, rows, strict=True):
-                first, last = np.searchsorted(own, (chunk.start, chunk.stop))
-                batches.append(_messages(topic, subscription, numbers, own[first:last] - chunk.start))
-            end_us = int(log.time_us[min(chunk.stop, log.rows) - 1])
-            is_last = chunk.stop >= log.rows
-            due = [text for text in texts if is_last or text[0] <= end_us]
-            texts = texts[len(due) :]
-            writer.write(batches, due)
+            for topic, subscription, rows in parts:
+                first, last = np.searchsorted(rows, (chunk.start, chunk.stop))
+                batches.append(_messages(topic, subscription, numbers, rows[first:last] - chunk.start))
+            batches += [_logged(each, subscription, before_us, until_us) for each, subscription in own]
+            writer.write(batches, [text for text in texts if before_us < text[0] <= until_us])
+            before_us = until_us
         writer.close()
 
 
@@ -101,8 +110,9 @@ def _is_empty(log: Log, topic: Topic) -> bool:
 # -- which rows ------------------------------------------------------------------------------------------------------
 
 
-def _rows(log: Log, topic: Topic, rate_hz: float | None) -> Array:
+def _rows(log: Log, topic: Topic, options: ExportOptions) -> Array:
     """Return the rows of the log at which a topic has a message."""
+    rate_hz = options.rate_hz
     if topic.when == STATE:
         return _limited(log, np.arange(log.rows), rate_hz)
     is_changed = _changes(log, topic.watched)
@@ -157,6 +167,16 @@ def _messages(topic: Topic, subscription: LoggedTopic, numbers: Numbers, at: Arr
     return messages
 
 
+def _logged(logged: LoggedMessages, subscription: LoggedTopic, after_us: int, until_us: int) -> Array:
+    """Return the logged messages of a time span."""
+    times = logged.messages["timestamp"]
+    first = 0 if after_us < 0 else int(np.searchsorted(times, np.uint64(after_us), "right"))
+    last = int(np.searchsorted(times, np.uint64(until_us), "right"))
+    found = subscription.messages(last - first)
+    found["message"] = logged.messages[first:last]
+    return found
+
+
 def _texts(source: ExportSource) -> Iterator[Text]:
     """Yield the text messages: events, waypoints, warnings and the outcome."""
     log, summary = source.log, source.summary
@@ -164,7 +184,7 @@ def _texts(source: ExportSource) -> Iterator[Text]:
         return
     start_us, end_us = int(log.time_us[0]), int(log.time_us[-1])
     yield start_us, INFO, f"{source.about.name}, px4lockstep {__version__}, autopilot {source.about.autopilot}"
-    if not all(column in log for column in ESTIMATE.values()):
+    if not has_estimate(log, source.about):
         yield start_us, NOTICE, "the log has no estimate: vehicle_attitude etc. are the true state"
     if "sensor_gps_lat_1e7" not in log and source.about.home is not None:
         yield start_us, NOTICE, "the log has no sensors: vehicle_gps_position is the true position"

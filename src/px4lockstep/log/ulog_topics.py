@@ -18,7 +18,6 @@ and on change, or at every row with new values (within the user's rate)."""
 ESTIMATE = {name: f"est_{name}" for name in ("pos_ned", "vel_ned", "q_bn", "omega_body")} | {"is_valid": "est_valid"}
 """Columns of the estimate, by the names in `px4.fields`; those of the true state have these names themselves."""
 NOW: Fields = {"timestamp": "time_us"}
-EVERY_COLUMN = ("pos_ned", "vel_ned", "q_bn", "omega_body")
 IMU = ("sensor_gyro_rad_s", "sensor_accel_m_s2")
 BARO = ("sensor_pressure_alt_m", "sensor_abs_pressure_hpa", "sensor_temperature_c")
 GPS = tuple(
@@ -242,16 +241,20 @@ IDEAL_GPS = Topic(
 """The true position, for flights in which nothing reads sensors: maps in Flight Review need this topic."""
 
 
+def has_estimate(log: Log, about: About) -> bool:
+    """Return whether a log has the estimate with which the vehicle flew."""
+    return not about.estimates_itself and all(column in log for column in ESTIMATE.values())
+
+
 def topics_of(log: Log, about: About) -> list[Topic]:
     """Return the topics that a log has the columns for."""
-    has_estimate = all(ESTIMATE[name] in log for name in EVERY_COLUMN)
-    estimate = ESTIMATE if has_estimate else {}
+    estimate = ESTIMATE if has_estimate(log, about) else {}
     found = [replace(topic, names=estimate) for topic in MOTION]
     found += SETPOINTS
     found += [replace(topic, name=f"{topic.name}_groundtruth") for topic in MOTION]
     found += [GPS_TOPIC if "sensor_gps_lat_1e7" in log else IDEAL_GPS, *SENSORS]
     found += [_battery(i, about) for i in range(_width(log, "battery_voltage_v"))]
-    found += STATUS_TOPICS
+    found += [topic for topic in STATUS_TOPICS if estimate or topic.name != "estimator_status"]
     given = {*log, *(("home",) if about.home is not None else ())}
     return [topic for topic in found if given.issuperset(topic.columns)]
 

@@ -15,15 +15,19 @@ from mission_files import numbered
 from px4_double import OPTIONS, build_double
 from px4_runs import SHORT, flight_of, run, settings
 from spec_files import write
+from exported_ulogs import check_ulog
 
 import px4lockstep
 from px4lockstep.autopilots.px4_library.autopilot import Px4Library
 from px4lockstep.autopilots.px4_library.records import PX4_HOST
 from px4lockstep.errors import InputError
 from px4lockstep.flights.determinism import Variant
+from px4lockstep.flights.exports import read_source
 from px4lockstep.flights.folder import read_log
 from px4lockstep.flights.recording.file import read_recording
 from px4lockstep.flights.run import fly
+from px4lockstep.log.export_source import ExportOptions
+from px4lockstep.log.ulog import export_ulog
 from px4lockstep.px4 import Config
 from px4lockstep.px4.presets import STATE_INJECTION, Interface, Published
 
@@ -65,6 +69,21 @@ def test_the_mission_is_flown_and_recorded(mission):
     assert (log["armed"][-1], log["nav_state"][-1]) == (0, 0)
     names = sorted(path.name for path in folder.iterdir())
     assert names == ["log.parquet", "px4.log", "recording.h5", "spec.toml", "summary.json"]
+
+
+def test_the_flight_is_exported_as_ulog(mission, tmp_path):
+    """From its folder, without the library: truth, estimate, setpoints, and the parameters that were set."""
+    source, problem = read_source(mission[1])
+    assert problem is None
+    export_ulog(source, tmp_path / "x.ulg", ExportOptions())
+    found = check_ulog(mission[1], tmp_path / "x.ulg")
+    names = {data.name for data in found.data_list}
+    assert {"vehicle_attitude_setpoint", "vehicle_rates_setpoint", "trajectory_setpoint", "estimator_status"} <= names
+    assert not np.array_equal(
+        *(found.get_dataset(f"vehicle_attitude{end}").data["q[1]"] for end in ("", "_groundtruth"))
+    )
+    assert found.initial_parameters["CA_ROTOR_COUNT"] == 4
+    assert set(found.initial_parameters) - {"MAV_TYPE"} == set(source.about.parameters)
 
 
 def test_effective_rates_are_shown(mission):

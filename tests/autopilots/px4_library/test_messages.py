@@ -10,6 +10,7 @@ from px4_double import OPTIONS
 from px4_runs import SHORT, flight_of, run, settings
 from pyarrow import parquet
 from spec_files import write
+from exported_ulogs import check_ulog
 
 import px4lockstep
 from px4lockstep.engine.buffers import grow_in_memory
@@ -144,6 +145,11 @@ def test_topics_that_the_simulator_uses_are_logged_on_request(tmp_path):
     tick = int(np.searchsorted(motors["time_us"], 3_600_000))
     assert np.float32(log["motors"][row, 0]) == motors["control[0]"][tick] > 0.0
     assert "current.lat" in flown.uorb["position_setpoint_triplet_0"]
+    saved = flown.save(tmp_path / "run", plots=False, exports=["ulog"])
+    exported = check_ulog(saved, without=["actuator_motors"])
+    assert np.array_equal(exported.get_dataset("actuator_motors").data["control[0]"], motors["control[0]"])
+    triplet = exported.get_dataset("position_setpoint_triplet").data
+    assert np.array_equal(triplet["current.lat"], flown.uorb["position_setpoint_triplet_0"]["current.lat"])
 
 
 def test_all_messages_of_a_queue_are_logged_and_texts_are_strings(tmp_path, monkeypatch):
