@@ -9,9 +9,9 @@ import sys
 import numpy as np
 import pytest
 from commands import run_command
+from exported_ulogs import check_ulog
 from processes import is_gone, wait_until
 from sitl_instances import check_nothing_is_left
-from exported_ulogs import check_ulog
 
 COMMAND = [sys.executable, "-m", "px4lockstep"]
 LONG = "timeline.t_end_s=3600.0"

@@ -21,6 +21,7 @@ COMMANDS = {
     "branch": ("branch", "../base", "--at", "1.0", "--out", "out"),
     "export": ("export", "../base", "--out", "out.csv"),
     "export parquet": ("export", "../base", "--format", "parquet", "--out", "out.parquet"),
+    "export ulog": ("export", "../base", "--format", "ulog", "--out", "out.ulg"),
     "plot": ("plot", "../base", "--out", "out.png"),
     "compare": ("compare", "../base", "--integrators", "RK4", "--out", "out"),
     "diff": ("diff", "../base", "../other", "--out", "out.png"),

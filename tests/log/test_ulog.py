@@ -5,8 +5,8 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from pyulog.px4 import PX4ULog
 from exported_ulogs import assert_float32, read_ulog
+from pyulog.px4 import PX4ULog
 
 import px4lockstep
 from px4lockstep.autopilots.base import UNKNOWN_MODE

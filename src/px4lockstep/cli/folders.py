@@ -59,7 +59,7 @@ def export_run(
         raise InputError(f"{target} is the run's own log; use another name for --out")
     for file in chosen.files(target):
         check_new(file, force=force)
-    if problem is not None:
+    if problem is not None and chosen.needs_spec:
         write_err(f"warning: exported without home, parameters and mission: {problem}\n")
     _warn_of_incomplete(folder, source.log)
     chosen.write(source, target, options)

@@ -26,6 +26,7 @@ class ExportFormat:
     write: Callable[[ExportSource, Path, ExportOptions], None]
     takes_columns: bool = False  # accepts `ExportOptions.columns`
     takes_rate: bool = False  # accepts `ExportOptions.rate_hz`
+    needs_spec: bool = False  # uses `ExportSource.about`
     side_suffix: str = ""  # of a second file, written next to the first one
 
     def files(self, path: Path) -> tuple[Path, ...]:
@@ -45,7 +46,7 @@ FORMATS = {
             side_suffix=SIDE_SUFFIX,
         ),
         ExportFormat("parquet", "export.parquet", "Apache Parquet", export_parquet, takes_columns=True),
-        ExportFormat("ulog", "export.ulg", "ULog, PX4's log format", export_ulog, takes_rate=True),
+        ExportFormat("ulog", "export.ulg", "ULog, PX4's log format", export_ulog, takes_rate=True, needs_spec=True),
     )
 }
 """All formats by name."""
@@ -54,7 +55,7 @@ FORMATS = {
 def format_named(name: str, what: str = "export format") -> ExportFormat:
     """Return a format; `what` names the option in the error."""
     if name not in FORMATS:
-        hint = suggestion(name, FORMATS) or ""
+        hint = suggestion(name, FORMATS)
         raise InputError(f"unknown {what} {name!r}{hint}; allowed: {', '.join(FORMATS)}")
     return FORMATS[name]
 

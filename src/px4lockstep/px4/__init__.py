@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from px4lockstep.px4.parameters import resolve
     from px4lockstep.px4.params_files import ParamsFile, format_params, load_params
     from px4lockstep.px4.topics import Publisher, Subscriber
+    from px4lockstep.px4.ulog import LoggedTopic, UlogWriter
     from px4lockstep.px4.uorb import Layout, check_layouts, shipped_layouts
 
 __all__ = [
@@ -32,11 +33,13 @@ __all__ = [
     "Config",
     "Layout",
     "Library",
+    "LoggedTopic",
     "Mission",
     "ParamsFile",
     "Publisher",
     "Px4",
     "Subscriber",
+    "UlogWriter",
     "check_layouts",
     "find_library",
     "format_params",
@@ -57,6 +60,7 @@ _HOMES = {
     "parameters": ("resolve",),
     "params_files": ("ParamsFile", "format_params", "load_params"),
     "topics": ("Publisher", "Subscriber"),
+    "ulog": ("LoggedTopic", "UlogWriter"),
     "uorb": ("Layout", "check_layouts", "shipped_layouts"),
 }
 

@@ -10,12 +10,12 @@ from contextlib import closing, contextmanager
 
 import numpy as np
 import pytest
+from exported_ulogs import check_ulog
 from fleet import Rotor, iris, octa
 from mission_files import numbered
 from px4_double import OPTIONS, build_double
 from px4_runs import SHORT, flight_of, run, settings
 from spec_files import write
-from exported_ulogs import check_ulog
 
 import px4lockstep
 from px4lockstep.autopilots.px4_library.autopilot import Px4Library

@@ -5,12 +5,12 @@ from contextlib import closing
 
 import numpy as np
 import pytest
+from exported_ulogs import check_ulog
 from mission_files import wpl
 from px4_double import OPTIONS
 from px4_runs import SHORT, flight_of, run, settings
 from pyarrow import parquet
 from spec_files import write
-from exported_ulogs import check_ulog
 
 import px4lockstep
 from px4lockstep.engine.buffers import grow_in_memory
