@@ -6,9 +6,11 @@ import pytest
 from sitl_wire import Wire
 
 from px4lockstep.autopilots.px4_sitl import api
-from px4lockstep.autopilots.px4_sitl.api import ARM, DISARM, FLY_MISSION, LAND, Api, item_fields
+from px4lockstep.autopilots.px4_sitl.api import ARM, DISARM, FLY_MISSION, LAND, Api
 from px4lockstep.autopilots.px4_sitl.parameters import Parameters
+from px4lockstep.autopilots.px4_sitl.uploads import item_fields
 from px4lockstep.errors import SimulationError
+from px4lockstep.px4.fence import Fence, FenceZone, RallyPoint
 from px4lockstep.px4.missions import parse_wpl
 
 MISSION = parse_wpl(
@@ -76,6 +78,48 @@ def test_a_mission_is_uploaded_over_a_lossy_link(wire):
     assert own.is_ready
     own.step(5_000_000)
     assert len(wire.sent) == 9
+
+
+def test_fence_and_rally_points_are_uploaded_before_the_mission(wire):
+    """Polygons before circles, one vertex per item; requests and answers for another list are ignored."""
+    triangle = ((47.0, 8.0), (47.1, 8.0), (47.0, 8.1))
+    fence = Fence((FenceZone(True, (), (47.2, 8.2), 99.5), FenceZone(False, triangle), FenceZone(True, triangle)))
+    own = Api(wire, MISSION.items[:1], None, fence, [RallyPoint(47.3, 8.3, 20.0), RallyPoint(47.4, 8.4, 500.0, False)])
+    own.upload(0)
+    own.step(0)
+    expected = [
+        (1, [(5002, 5, 3.0)] * 3 + [(5001, 5, 3.0)] * 3 + [(5003, 5, 99.5)]),
+        (2, [(5100, 6, 0.0), (5100, 5, 0.0)]),
+        (0, [(22, 6, 0.0)]),
+    ]
+    for time_us, (kind, items) in enumerate(expected, 1):
+        assert not own.is_ready
+        assert (wire.sent[-1].mission_type, wire.sent[-1].count) == (kind, len(items))
+        sent = len(wire.sent)
+        wire.hear("mission_request_int", 245, 190, 0, (kind + 1) % 3)
+        wire.hear("mission_ack", 245, 190, 0, (kind + 1) % 3)
+        for number in range(len(items)):
+            wire.hear("mission_request_int", 245, 190, number, kind)
+        own.step(1_000 * time_us)
+        found = wire.sent[sent:]
+        assert [(told.command, told.frame, told.param1) for told in found] == items
+        assert {told.mission_type for told in found} == {kind}
+        wire.hear("mission_ack", 245, 190, 0, kind)
+        own.step(1_000 * time_us + 500)
+    assert own.is_ready
+    corner, disc, point = wire.sent[2], wire.sent[7], wire.sent[10]
+    assert (corner.x, corner.y, corner.z) == (471_000_000, 80_000_000, 0.0)
+    assert (disc.x, disc.y) == (472_000_000, 82_000_000)
+    assert (point.x, point.y, point.z) == (474_000_000, 84_000_000, 500.0)
+
+
+def test_a_rejected_fence_is_named(wire):
+    """With PX4's code."""
+    own = Api(wire, (), None, Fence((FenceZone(True, (), (47.2, 8.2), 9.0),)))
+    own.upload(0)
+    wire.hear("mission_ack", 245, 190, 4, 1)
+    with pytest.raises(SimulationError, match="PX4 rejected the geofence with MAV_MISSION_RESULT 4"):
+        own.step(0)
 
 
 def test_orders_wait_for_each_other(wire):

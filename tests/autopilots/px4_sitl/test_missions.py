@@ -1,5 +1,7 @@
 """How missions end with stock PX4's double; more of them are in tests/flights/test_mission_variants.py."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from px4_sitl_double import make_flight
@@ -7,6 +9,7 @@ from px4_sitl_double import make_flight
 import px4lockstep
 from px4lockstep.log.events import events_of
 from px4lockstep.log.log import Log
+from px4lockstep.px4.fence import Fence, FenceZone, RallyPoint
 from px4lockstep.px4.missions import parse_wpl
 from px4lockstep.scenario.scenario import Scenario
 
@@ -21,9 +24,10 @@ def mission(end):
     return parse_wpl("\n".join(["QGC WPL 110", *lines, ""]), "test")
 
 
-def fly(build, folder, end, end_s, scenario=None, **options):
+def fly(build, folder, end, end_s, scenario=None, parts=None, **options):
     scenario = scenario or Scenario().arm(at_s=0.5).start_mission(at_s=1.0)
-    simulation, sitl = make_flight(build, folder, mission=mission(end), end_s=end_s, scenario=scenario, **options)
+    flown = replace(mission(end), **(parts or {}))
+    simulation, sitl = make_flight(build, folder, mission=flown, end_s=end_s, scenario=scenario, **options)
     try:
         simulation.run()
     finally:
@@ -76,6 +80,36 @@ def test_a_mission_outside_the_geofence_is_not_flown(sitl_build, tmp_path):
     assert "but it answered: temporarily rejected; it said: " in warning
     texts = ("Geofence violation for waypoint 3", "Switching to Mission is currently not available")
     assert simulation.autopilot.texts == texts
+    assert told(simulation, "armed")[-1] == 0
+    assert told(simulation, "mission_item")[-1] == 0
+
+
+def place(north_m, east_m):
+    return 47.397742 + north_m / 111_194.9, 8.545594 + east_m / 75_270.0
+
+
+def test_stock_px4_gets_the_fence_and_returns_to_a_rally_point(sitl_build, tmp_path):
+    """The way to the landing point crosses an exclusion polygon; PX4 returns to the rally point before it."""
+    wall = FenceZone(False, tuple(place(*corner) for corner in ((14, -15), (14, 15), (17, 15), (17, -15))))
+    parts = {
+        "fence": Fence((FenceZone(True, (), place(0, 0), 50.0), wall)),
+        "rally_points": (RallyPoint(*place(10, -8), 0.0),),
+        "items": (*mission("land").items[:2], replace(mission("land").items[2], lat_deg=place(30, 0)[0])),
+    }
+    simulation, _ = fly(sitl_build, tmp_path, "land", 35.0, parts=parts, params={"GF_ACTION": 3, "RTL_RETURN_ALT": 5.0})
+    assert 5 in told(simulation, "nav_state")
+    assert 1 in told(simulation, "failsafe")
+    assert simulation.log_state[-1, :2] == pytest.approx([10.0, -8.0], abs=1.5)
+    found = [event.label for event in events_of(Log.of(simulation), simulation.autopilot.area)]
+    assert found.index("geofence breached") < found.index("mode return")
+
+
+def test_stock_px4_refuses_a_mission_outside_the_zones(sitl_build, tmp_path):
+    """Because it has the fence before the mission."""
+    simulation, _ = fly(
+        sitl_build, tmp_path, "land", 14.0, parts={"fence": Fence((FenceZone(True, (), place(0, 0), 5.0),))}
+    )
+    assert simulation.autopilot.texts[0] == "Geofence violation for waypoint 3"
     assert told(simulation, "armed")[-1] == 0
     assert told(simulation, "mission_item")[-1] == 0
 

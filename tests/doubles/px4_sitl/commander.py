@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 from controller import Controller
 from estimator import Estimator
+from fence import Fence
 from parameters import Parameters
 from vectors import Vector
 
@@ -23,6 +24,10 @@ RETURN_M = 15.0
 SPEED_M_S = 4.0
 LOW_THRUST = 0.3
 """Fraction of the hover thrust below which a descending vehicle stands on the ground (LNDMC_LOW_T_THR)."""
+FENCE_MODES = {2: LOITER, 3: RETURN, 5: LAND}
+"""Modes of GF_ACTION; 1 only warns."""
+RALLY_M, FROM_HOME_M = 2.0, 10.0
+"""A rally point counts if it is so much closer than home, and so far away from it."""
 BATTERY_LEVELS = ((0.14, "Low battery", None), (0.06, "Critical battery", RETURN), (0.04, "Emergency battery", LAND))
 """Charge, text, and the mode of the failsafe with COM_LOW_BAT_ACT 3."""
 
@@ -80,6 +85,9 @@ class Commander:
         self.is_failsafe = False
         self.mode_after_disarming = LOITER
         self.jumps: dict[int, int] = {}
+        self.fence = Fence()
+        self.rally_points: list[tuple[float, float]] = []
+        self._goal = (0.0, 0.0)
         self.warned = 0
         self.said: list[tuple[int, str]] = []
         self.reached = -1
@@ -222,16 +230,42 @@ class Commander:
         if mode == RETURN:
             height_m = min(RETURN_M, self.parameters.get("RTL_RETURN_ALT"))
             self._target = (self.now.pos[0], self.now.pos[1], min(self.now.pos[2], -height_m))
+            self._goal, here = (0.0, 0.0), self.now.pos[:2]
+            for point in self.rally_points:
+                if math.hypot(*point) > FROM_HOME_M and math.dist(here, point) + RALLY_M < math.dist(here, self._goal):
+                    self._goal = point
 
     def new_mission(self, items: list[Item]) -> None:
         """Store a mission, and check it against the geofence."""
         self.items, self.item, self.is_valid, self.is_finished, self.reached = items, 0, True, False, -1
         fence_m = self.parameters.get("GF_MAX_HOR_DIST")
         for number, item in enumerate(items, 1):
-            if fence_m and item.has_position and math.hypot(*self.now.local(item.lat, item.lon)) > fence_m:
+            place = self.now.local(item.lat, item.lon)
+            is_outside = (fence_m and math.hypot(*place) > fence_m) or not self.fence.allows(place)
+            if item.has_position and is_outside:
                 self.is_valid = False
                 self.say(CRITICAL, f"Geofence violation for waypoint {number}")
                 break
+
+    def new_fence(self, items: list[Item]) -> None:
+        """Load a fence, and check the mission again."""
+        if not self.fence.load(items, self.now.local):
+            self.say(CRITICAL, "Geofence invalid, doesn't contain Home position")
+        self.new_mission(self.items)
+
+    def new_rally_points(self, items: list[Item]) -> None:
+        self.rally_points = [self.now.local(item.lat, item.lon) for item in items]
+
+    def _watch_fence(self, time_us: int) -> None:
+        """React to a breach of the fence by GF_ACTION."""
+        action = self.parameters.get("GF_ACTION")
+        if action == 0 or not self.fence.is_left(time_us, self.now.pos[:2]):
+            return
+        why = "Geofence: approaching or outside geofence"
+        if action in FENCE_MODES:
+            self.fail_safe(FENCE_MODES[action], why)
+        else:
+            self.say(WARNING, why)
 
     def new_charge(self, remaining: float) -> None:
         """React to a battery's charge."""
@@ -255,6 +289,8 @@ class Commander:
             self.fail_safe(DESCEND, "No valid global position")
         if self.is_without_setpoints(time_us):
             self.fail_safe(LAND, "No offboard setpoints")
+        if self.has_flown:
+            self._watch_fence(time_us)
         flies = self.mode in (MISSION, RETURN, LAND, DESCEND, OFFBOARD) or self.has_flown
         if not flies:
             if time_us - self._armed_us > 10_000_000:  # COM_DISARM_PRFLT
@@ -278,8 +314,8 @@ class Commander:
             self._target = self._setpoint
         if self.mode == RETURN:
             if abs(self.now.pos[2] - self._target[2]) < 1.0:
-                self._target = (0.0, 0.0, self._target[2])
-            if self._target[:2] == (0.0, 0.0) and self._distance(0.0, 0.0) < 1.0:
+                self._target = (*self._goal, self._target[2])
+            if self._target[:2] == self._goal and self._distance(*self._goal) < 1.0:
                 self._is_over_landing = True
             if self._is_over_landing:
                 return self._descent()

@@ -3,6 +3,7 @@
 import math
 import sys
 
+import fence
 from commander import CRITICAL, DESCEND, LAND, LOITER, MANUAL, MISSION, OFFBOARD, RETURN, Item
 from links import CURRENT_MODE, STATUSTEXT
 from parameters import bits, number
@@ -174,31 +175,35 @@ class Interface:
     def on_mission_count(self, told):
         sender = (told.get_srcSystem(), told.get_srcComponent())
         if self.misbehaviour.has("refuse-mission"):
-            self.tell(self.mavlink.mission_ack_encode(*sender, 4))
+            self.tell(self.mavlink.mission_ack_encode(*sender, 4, told.mission_type))
             return
         if self.time_us - self.first_us < TAKES_MISSIONS_FROM_US:
-            self.tell(self.mavlink.mission_ack_encode(*sender, MISSION_DENIED))
+            self.tell(self.mavlink.mission_ack_encode(*sender, MISSION_DENIED, told.mission_type))
             return
-        self.uploading = (told.count, [], *sender, self.asking)
+        self.uploading = (told.count, [], *sender, self.asking, told.mission_type)
         self.ask_for_item()
 
     def ask_for_item(self):
-        _, items, system, component, link = self.uploading
+        _, items, system, component, link, kind = self.uploading
         self.asked_us = self.time_us
-        self.tell(self.mavlink.mission_request_int_encode(system, component, len(items)), link)
+        self.tell(self.mavlink.mission_request_int_encode(system, component, len(items), kind), link)
 
     def on_mission_item_int(self, told):
-        if self.uploading is None or told.seq != len(self.uploading[1]) or told.frame not in (2, 6):
+        if self.uploading is None or told.seq != len(self.uploading[1]) or told.mission_type != self.uploading[-1]:
             return  # PX4 asks again for another item
-        count, items, system, component, link = self.uploading
+        if told.frame not in ((2, 6) if told.mission_type == 0 else fence.GLOBAL_FRAMES):
+            return
+        count, items, system, component, link, kind = self.uploading
         params = tuple(0.0 if math.isnan(p) else p for p in (told.param1, told.param2, told.param3, told.param4))
         items.append(Item(told.command, params, told.x / 1e7, told.y / 1e7, told.z))
         if len(items) < count:
             self.ask_for_item()
             return
         self.uploading = None
-        self.vehicle.new_mission(items)
-        self.tell(self.mavlink.mission_ack_encode(system, component, 0), link)
+        result = 0 if kind == 0 else fence.problem(items)
+        if result == 0:
+            (self.vehicle.new_mission, self.vehicle.new_fence, self.vehicle.new_rally_points)[kind](items)
+        self.tell(self.mavlink.mission_ack_encode(system, component, result, kind), link)
 
     def on_battery_status(self, told):
         if self.parameters.takes_batteries and told.get_srcSystem() == self.mavlink.srcSystem:

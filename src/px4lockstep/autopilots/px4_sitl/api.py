@@ -1,4 +1,4 @@
-"""Client of PX4's MAVLink API: parameters, the mission upload, queued commands, and PX4's status.
+"""Client of PX4's MAVLink API: parameters, uploads of mission, fence and rally points, queued commands, PX4's status.
 
 All times are simulated, because PX4's clock stands still between steps. An order is complete when PX4 has accepted it,
 in an answer addressed to this client, and its status confirms it: a ground station may send commands at the same time,
@@ -23,8 +23,9 @@ from px4lockstep.autopilots.px4_sitl.mavlink.links import AUTOPILOT_COMPONENT, A
 from px4lockstep.autopilots.px4_sitl.mavlink.stream import Frame
 from px4lockstep.autopilots.px4_sitl.parameters import Parameters
 from px4lockstep.autopilots.px4_sitl.status import Status, mode_of
+from px4lockstep.autopilots.px4_sitl.uploads import uploads_of
 from px4lockstep.errors import SimulationError
-from px4lockstep.px4.mission_items import Command as ItemCommand
+from px4lockstep.px4.fence import Fence, RallyPoint
 from px4lockstep.px4.mission_items import MissionItem
 
 SYSTEM, COMPONENT = 245, 190
@@ -51,7 +52,6 @@ RESULTS = {
     4: "failed",
     6: "cancelled",
 }
-GLOBAL, RELATIVE, NO_POSITION = 5, 6, 2
 GROUND_STATION, NO_AUTOPILOT, ACTIVE = 6, 8, 4
 """MAV_TYPE, MAV_AUTOPILOT and MAV_STATE of the client's heartbeat."""
 
@@ -101,9 +101,16 @@ LAND = Order("land", SET_MODE, (1.0, 4.0, 6.0))
 class Api:
     """The client: sends parameters, the mission and orders to PX4, and tracks its status."""
 
-    def __init__(self, link: ApiLink, items: Sequence[MissionItem], parameters: Parameters | None = None) -> None:
+    def __init__(
+        self,
+        link: ApiLink,
+        items: Sequence[MissionItem],
+        parameters: Parameters | None = None,
+        fence: Fence | None = None,
+        rally_points: Sequence[RallyPoint] = (),
+    ) -> None:
         self._link = link
-        self._items = tuple(items)
+        self._uploads = deque(uploads_of(items, fence or Fence(), rally_points))
         self._parameters = parameters or Parameters({}, ())
         self._dialect = Dialect(SYSTEM, COMPONENT)
         self._system = 1
@@ -116,7 +123,6 @@ class Api:
         self._was_armed = False
         self._begun_us: int | None = None
         self._upload_since_us: int | None = None
-        self._has_mission = not self._items
         self._beat_us = self._beats = 0
         self.status = Status(items)
         self.warnings: list[str] = []
@@ -126,8 +132,8 @@ class Api:
 
     @property
     def is_ready(self) -> bool:
-        """Whether PX4 has the parameters and the mission."""
-        return self._parameters.is_done and self._has_mission
+        """Whether PX4 has the parameters, the mission, the fence and the rally points."""
+        return self._parameters.is_done and not self._uploads
 
     # -- orders --------------------------------------------------------------------------------------------------
 
@@ -154,7 +160,7 @@ class Api:
         self._beat(time_us)
         if not self._parameters.is_done:
             self._go_on_with_parameters(time_us)
-        elif self._upload_since_us is not None and not self._has_mission:
+        elif self._upload_since_us is not None and self._uploads:
             self._go_on_with_upload(time_us)
         elif self._orders:
             self._go_on_with_order(time_us)
@@ -179,7 +185,7 @@ class Api:
         return self._parameters.missing
 
     def upload(self, time_us: int) -> None:
-        """Start the mission upload, which waits for the parameters: PX4 checks the mission against them."""
+        """Start the uploads, which wait for the parameters: PX4 checks the mission against them."""
         if self._upload_since_us is None and self._parameters.is_done:
             self._upload_since_us = time_us
             self._sent_us = None
@@ -225,9 +231,9 @@ class Api:
         elif number == PING:
             self.pongs += message.target_system == SYSTEM
         elif number in (MISSION_REQUEST, MISSION_REQUEST_INT):
-            self._send_item(message.seq, time_us)
+            self._send_item(message.mission_type, message.seq, time_us)
         elif number == MISSION_ACK:
-            self._end_upload(message.type)
+            self._end_upload(message.mission_type, message.type, time_us)
         elif number == COMMAND_ACK and self._orders and message.command == self._orders[0].command:
             self._answered(message.result, time_us)
 
@@ -301,26 +307,32 @@ class Api:
 
     def _go_on_with_upload(self, time_us: int) -> None:
         assert self._upload_since_us is not None
+        upload = self._uploads[0]
         if time_us - self._upload_since_us > PATIENCE_US:
-            asked = f"the mission, {len(self._items)} items, was sent to PX4"
+            asked = f"{upload.name}, {len(upload.items)} items, was sent to PX4"
             raise SimulationError(self._refused(asked, PATIENCE_US))
         if self._sent_us is None or time_us - self._sent_us > 2 * AGAIN_US:  # PX4 itself repeats item requests
-            self._link.send(self._dialect.encode("mission_count", *self._target, len(self._items)))
+            self._link.send(self._dialect.encode("mission_count", *self._target, len(upload.items), upload.kind))
             self._sent_us = time_us
 
-    def _send_item(self, number: int, time_us: int) -> None:
-        if self._upload_since_us is None or self._has_mission or not 0 <= number < len(self._items):
+    def _is_uploading(self, kind: int) -> bool:
+        """Return whether the current upload is of a kind."""
+        return self._upload_since_us is not None and bool(self._uploads) and self._uploads[0].kind == kind
+
+    def _send_item(self, kind: int, number: int, time_us: int) -> None:
+        if not self._is_uploading(kind) or not 0 <= number < len(self._uploads[0].items):
             return
-        fields = item_fields(self._items[number], number)
-        self._link.send(self._dialect.encode("mission_item_int", *self._target, *fields))
+        fields = self._uploads[0].items[number]
+        self._link.send(self._dialect.encode("mission_item_int", *self._target, *fields, kind))
         self._sent_us = time_us
 
-    def _end_upload(self, result: int) -> None:
-        if self._upload_since_us is None or self._has_mission:
+    def _end_upload(self, kind: int, result: int, time_us: int) -> None:
+        if not self._is_uploading(kind):
             return
+        upload = self._uploads.popleft()
         if result != ACCEPTED:
-            raise SimulationError(f"PX4 rejected the mission with MAV_MISSION_RESULT {result}{self._said()}")
-        self._has_mission, self._sent_us = True, None
+            raise SimulationError(f"PX4 rejected {upload.name} with MAV_MISSION_RESULT {result}{self._said()}")
+        self._upload_since_us, self._sent_us = time_us, None
 
     def _refused(self, asked: str, waited_us: int) -> str:
         answer = f"it answered: {self._result}" if self._result else "it did not answer"
@@ -331,22 +343,6 @@ class Api:
     def _said(self) -> str:
         quoted = ", ".join(f'"{text}"' for text in self.status.texts)
         return f"; it said: {quoted}" if quoted else ""
-
-
-def item_fields(item: MissionItem, number: int) -> tuple[Any, ...]:
-    """Return the fields of MISSION_ITEM_INT, starting with `seq`."""
-    first, second, third = item.hold_s, item.acceptance_radius_m, 0.0
-    if item.command is ItemCommand.DO_JUMP:
-        first, second = float(item.jump_to), float(item.jump_repeats)
-    elif item.command is ItemCommand.DO_CHANGE_SPEED:
-        first, second, third = 1.0, -1.0 if math.isnan(item.speed_m_s) else item.speed_m_s, -1.0
-    if item.command.has_position:
-        frame = RELATIVE if item.is_relative_alt else GLOBAL
-        place = (round(1e7 * item.lat_deg), round(1e7 * item.lon_deg), item.alt_m)
-    else:
-        frame, place = NO_POSITION, (0, 0, 0.0)
-    yaw_deg = item.yaw_deg if item.command.has_position else 0.0
-    return (number, frame, int(item.command), int(number == 0), 1, first, second, third, yaw_deg, *place)
 
 
 def crc_extra_received() -> dict[int, int]:

@@ -267,8 +267,8 @@ class Px4Sitl:
         assert self._link is not None
         assert self._api_link is not None
         assert self.instance is not None
-        items = () if self.mission is None else self.mission.items
-        self._api = Api(self._api_link, items, Parameters(self.parameters(), self._given_params))
+        parameters, mission = Parameters(self.parameters(), self._given_params), self.mission or Mission((), "")
+        self._api = Api(self._api_link, mission.items, parameters, mission.fence, mission.rally_points)
         options, port = self.options, SIMULATOR_PORT + self.instance
         if self._build is not None:
             folder = self._fresh_folder()

@@ -1,0 +1,85 @@
+"""What PX4 receives by MAVLink's mission protocol: the geofence, the rally points and the mission.
+
+They are sent in this order, because PX4 checks the mission against the geofence. Polygons come before circles: PX4
+reads a polygon that follows a circle as another circle.
+
+Reference: https://mavlink.io/en/services/mission.html
+"""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from px4lockstep.px4.fence import Fence, FenceZone, RallyPoint
+from px4lockstep.px4.mission_items import Command as ItemCommand
+from px4lockstep.px4.mission_items import MissionItem
+
+MISSION, FENCE, RALLY = range(3)
+"""MAV_MISSION_TYPE."""
+GLOBAL, RELATIVE, NO_POSITION = 5, 6, 2
+"""Frames with integer coordinates, and the frame of items without a position."""
+POLYGON_COMMANDS = {True: 5001, False: 5002}
+CIRCLE_COMMANDS = {True: 5003, False: 5004}
+"""MAV_CMD_NAV_FENCE_…, by whether the zone is an inclusion."""
+RALLY_COMMAND = 5100
+
+Fields = tuple[Any, ...]
+"""Fields of MISSION_ITEM_INT from `seq` to `z`."""
+
+
+@dataclass(frozen=True)
+class Upload:
+    """A list of items for PX4: its MAV_MISSION_TYPE, its name in errors, and the fields of its items."""
+
+    kind: int
+    name: str
+    items: tuple[Fields, ...]
+
+
+def uploads_of(items: Sequence[MissionItem], fence: Fence, rally_points: Sequence[RallyPoint]) -> list[Upload]:
+    """Return what to send, in order; nothing that is empty."""
+    zones = sorted(fence.zones, key=lambda zone: not zone.vertices)
+    points = [point for zone in zones for point in _zone_points(zone)]
+    uploads = [
+        Upload(FENCE, "the geofence", tuple(_point(i, *point) for i, point in enumerate(points))),
+        Upload(RALLY, "the rally points", tuple(_rally(i, point) for i, point in enumerate(rally_points))),
+        Upload(MISSION, "the mission", tuple(item_fields(item, i) for i, item in enumerate(items))),
+    ]
+    return [upload for upload in uploads if upload.items]
+
+
+def item_fields(item: MissionItem, number: int) -> Fields:
+    """Return the fields of a mission item."""
+    first, second, third = item.hold_s, item.acceptance_radius_m, 0.0
+    if item.command is ItemCommand.DO_JUMP:
+        first, second = float(item.jump_to), float(item.jump_repeats)
+    elif item.command is ItemCommand.DO_CHANGE_SPEED:
+        first, second, third = 1.0, -1.0 if math.isnan(item.speed_m_s) else item.speed_m_s, -1.0
+    if item.command.has_position:
+        frame = RELATIVE if item.is_relative_alt else GLOBAL
+        place = (*_place(item.lat_deg, item.lon_deg), item.alt_m)
+    else:
+        frame, place = NO_POSITION, (0, 0, 0.0)
+    yaw_deg = item.yaw_deg if item.command.has_position else 0.0
+    return (number, frame, int(item.command), int(number == 0), 1, first, second, third, yaw_deg, *place)
+
+
+def _zone_points(zone: FenceZone) -> list[tuple[int, float, float, float]]:
+    """Return command, first parameter, latitude and longitude of a circle, or of each vertex of a polygon."""
+    if not zone.vertices:
+        return [(CIRCLE_COMMANDS[zone.is_inclusion], zone.radius_m, *zone.center)]
+    return [(POLYGON_COMMANDS[zone.is_inclusion], float(len(zone.vertices)), *vertex) for vertex in zone.vertices]
+
+
+def _point(number: int, command: int, first: float, lat_deg: float, lon_deg: float) -> Fields:
+    return (number, GLOBAL, command, 0, 1, first, 0.0, 0.0, 0.0, *_place(lat_deg, lon_deg), 0.0)
+
+
+def _rally(number: int, point: RallyPoint) -> Fields:
+    frame = RELATIVE if point.is_relative_alt else GLOBAL
+    return (number, frame, RALLY_COMMAND, 0, 1, 0.0, 0.0, 0.0, 0.0, *_place(point.lat_deg, point.lon_deg), point.alt_m)
+
+
+def _place(lat_deg: float, lon_deg: float) -> tuple[int, int]:
+    return round(1e7 * lat_deg), round(1e7 * lon_deg)
