@@ -5,7 +5,7 @@ import math
 import numpy as np
 import pytest
 
-from px4lockstep.autopilots.area import HOME, Area, Zone, area_of
+from px4lockstep.autopilots.area import HOME, Area, Zone, area_of, check_area
 from px4lockstep.autopilots.fence import FENCE, PERIOD_US, is_beyond, leaves, mode_of_action, write_fence
 from px4lockstep.autopilots.requests import LAND_MODE, LOITER_MODE, MANUAL_MODE, RETURN_MODE
 from px4lockstep.engine.bus import BUS
@@ -229,4 +229,4 @@ def test_a_mission_outside_its_fence_is_rejected(zone, error):
     """PX4 discards a zone that does not contain home, and refuses the mission."""
     mission = mission_at((5.0, 0.0), (22.0, 0.0), zones=[zone])
     with pytest.raises(InputError, match=error):
-        area_of(mission, *HERE).check(mission, MapProjection(*HERE))
+        check_area(mission, *HERE)

@@ -61,22 +61,6 @@ class Area:
         name = min(goals, key=lambda name: math.dist(place, goals[name]))
         return goals[name], name
 
-    def check(self, mission: Mission, home: MapProjection) -> None:
-        """Check that the fence contains home and the mission, which PX4 requires.
-
-        Raises:
-            InputError: If it does not. PX4 discards a zone that home violates, and refuses the mission.
-        """
-        for where, place in _places(mission, home):
-            for zone in self.zones:
-                margin_m = float(zone.margins_m(*(np.array([metres]) for metres in place))[0])
-                if margin_m <= 0.0:
-                    must = "inside" if zone.is_inclusion else "outside"
-                    raise InputError(
-                        f"{where} must be {must} {zone.name} of {mission.source}, but it is {-margin_m:.1f} m on the "
-                        "wrong side. PX4 does not fly such a mission; move it, or change the fence"
-                    )
-
 
 def area_of(mission: object, home_lat_deg: float, home_lon_deg: float) -> Area:
     """Return the area of a mission; without one, the default."""
@@ -89,6 +73,26 @@ def area_of(mission: object, home_lat_deg: float, home_lon_deg: float) -> Area:
         zones.append(Zone(f"geoFence {kind}[{counts[kind]}]", zone.is_inclusion, points, zone.radius_m))
         counts[kind] += 1
     return Area(tuple(zones), tuple(local(point.lat_deg, point.lon_deg) for point in mission.rally_points))
+
+
+def check_area(mission: object, home_lat_deg: float, home_lon_deg: float) -> None:
+    """Check that the fence of a mission contains home and the mission, which PX4 requires.
+
+    Raises:
+        InputError: If it does not. PX4 discards a zone that home violates, and refuses the mission.
+    """
+    if not isinstance(mission, Mission):
+        return
+    zones = area_of(mission, home_lat_deg, home_lon_deg).zones
+    for where, place in _places(mission, MapProjection(home_lat_deg, home_lon_deg)) if zones else ():
+        for zone in zones:
+            margin_m = float(zone.margins_m(*(np.array([metres]) for metres in place))[0])
+            if margin_m <= 0.0:
+                must = "inside" if zone.is_inclusion else "outside"
+                raise InputError(
+                    f"{where} must be {must} {zone.name} of {mission.source}, but it is {-margin_m:.1f} m on the "
+                    "wrong side. PX4 does not fly such a mission; move it, or change the fence"
+                )
 
 
 def _places(mission: Mission, home: MapProjection) -> Iterator[tuple[str, Place]]:

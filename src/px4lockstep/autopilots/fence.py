@@ -24,6 +24,9 @@ PERIOD_US = 200_000
 HOLD, RETURN, TERMINATE, LAND = (np.int64(i) for i in (2, 3, 4, 5))
 """Values of GF_ACTION that act."""
 
+LIMITS = ("GF_ACTION", "GF_MAX_HOR_DIST", "GF_MAX_VER_DIST")
+"""The parameters of a fence besides its zones."""
+
 ZONE = record(
     [
         ("is_inclusion", "i8"),

@@ -183,6 +183,55 @@ def test_the_text_for_the_library_has_the_numbers_of_the_mission():
     assert numbers[1] == [1, 0, 3, 20, 0, 0, 0, 0, 0, 0, 0, 1]
 
 
+# -- fence -------------------------------------------------------------------------------------------------------
+
+
+def fenced(folder, zone, action, end_s=24.0, **parts):
+    """Fly a plan with a zone; the way to the waypoint is 9 m to the north."""
+    home, north = (47.397742, 8.545594), (47.397822, 8.545594)
+    items = [(Command.TAKEOFF, *home, 5.0), (Command.WAYPOINT, *north, 5.0), (Command.LAND, *north, 0.0)]
+    plan = as_plan(
+        *(MissionItem(*item, yaw_deg=0.0) for item in items),
+        geoFence={"circles": [{"circle": zone, "inclusion": False, "version": 1}], "polygons": [], "version": 2},
+        **parts,
+    )
+    told = {"px4.mission_path": str(write(folder, json.dumps(plan), "fenced.plan")), "timeline.t_end_s": end_s}
+    params = {"px4.params": [*LOW, {"name": "GF_ACTION", "value": action}]}
+    return fly(flight_of(folder, changes=CHANGES | told | params))
+
+
+ON_THE_WAY = {"center": [47.397787, 8.545594], "radius": 2}
+"""5 m north of home."""
+
+
+@pytest.mark.parametrize(("action", "modes_"), [(2, [0, 3, 0, 3, 4]), (3, [0, 3, 0, 3, 5, 0])])
+def test_the_host_enforces_the_fence_of_a_plan(tmp_path, action, modes_):
+    """The library can't load it; the host holds or returns as PX4's commander would. Rally points are a warning."""
+    points = {"points": [[47.3979, 8.5456, 20]], "version": 2}
+    run = fenced(tmp_path, ON_THE_WAY, action, end_s=16.0 if action == 2 else RETURNED_S, rallyPoints=points)
+    assert modes(run) == modes_
+    assert 1 in run.log["failsafe"]
+    labels = [event.label for event in run.summary.events]
+    assert labels.index("geofence breached") < labels.index("failsafe: geofence")
+    assert run.summary.outcome == "mission not finished"
+    assert "a failsafe (geofence) took over at" in run.summary.reason
+    assert run.summary.ending == ("in the air" if action == 2 else "returned")
+    assert any("the plan's rally points are not used" in warning for warning in run.summary.warnings)
+
+
+def test_the_host_can_terminate_at_the_fence(tmp_path):
+    """GF_ACTION 4 disarms in the air."""
+    run = fenced(tmp_path, ON_THE_WAY, 4, end_s=16.0)
+    assert run.summary.outcome == "crashed"
+    assert "failsafe: geofence" in run.summary.reason
+
+
+def test_a_mission_outside_its_zones_is_rejected(tmp_path):
+    """Before PX4 starts, because the library does not know the zones."""
+    with pytest.raises(InputError, match=r"item 1 \(WAYPOINT\) must be outside geoFence circles\[0\]"):
+        fenced(tmp_path, {"center": [47.397822, 8.545594], "radius": 3}, 2)
+
+
 # -- texts -------------------------------------------------------------------------------------------------------
 
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, ClassVar
 
-from px4lockstep.autopilots.area import Area, area_of
+from px4lockstep.autopilots.area import Area, area_of, check_area
 from px4lockstep.autopilots.base import NativeAutopilot, Record, Session, WriteRecord
 from px4lockstep.autopilots.builtin.allocation import write_allocation
 from px4lockstep.autopilots.builtin.attitude_control import write_attitude_control
@@ -107,8 +107,7 @@ class Builtin(NativeAutopilot):
         if self.mission is not None and len(self._items) > MAX_ITEMS:
             count = len(self._items)
             raise InputError(f"the mission has {count} items; the built-in autopilot allows at most {MAX_ITEMS}")
-        if isinstance(self.mission, Mission):
-            self._area.check(self.mission, self._home)
+        check_area(self.mission, self.home_lat_deg, self.home_lon_deg)
 
     def check_airframe(self, params: Params) -> None:
         """Check that it implements the values of an airframe's parameters, and can fly its mission with them."""

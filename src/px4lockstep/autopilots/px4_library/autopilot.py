@@ -15,6 +15,7 @@ from typing import Any, ClassVar
 import numpy as np
 import numpy.typing as npt
 
+from px4lockstep.autopilots.area import area_of, check_area
 from px4lockstep.autopilots.base import (
     INJECTED,
     MAX_TEXT,
@@ -27,13 +28,15 @@ from px4lockstep.autopilots.base import (
 )
 from px4lockstep.autopilots.builtin.schedule import check_rates, effective_rates
 from px4lockstep.autopilots.builtin.schedule import period_us as module_period_us
+from px4lockstep.autopilots.fence import write_fence
 from px4lockstep.autopilots.kinds import KINDS
 from px4lockstep.autopilots.messages import Grow
 from px4lockstep.autopilots.px4_library import records, texts
 from px4lockstep.autopilots.px4_library.exchange import FUNCTIONS, MAX_SILENT_TICKS, SILENT, STOPPED
 from px4lockstep.autopilots.px4_library.injectors import Injections, Injector, ticks_in
 from px4lockstep.autopilots.px4_library.logged import locate_rows, subscribe_logged
-from px4lockstep.autopilots.px4_library.parameters import check_rotors, has, notify, set_parameters
+from px4lockstep.autopilots.px4_library.parameters import check_rotors, fence_limits, has, notify, set_parameters
+from px4lockstep.autopilots.px4_library.published import topics_with_fields
 from px4lockstep.autopilots.px4_library.records import (
     MAX_FIELDS,
     MAX_LOGGED,
@@ -48,16 +51,13 @@ from px4lockstep.jit.memory import KINDS as NUMBER_KINDS
 from px4lockstep.px4 import Config, Layout, Library, Px4, check_layouts
 from px4lockstep.px4.codes import refused
 from px4lockstep.px4.fields import (
-    INPUT_FIELDS,
     MAV_TYPES,
     OTHER_MAV_TYPE,
     OUTPUT_FIELDS,
     TEXT_FIELDS,
-    Fields,
-    battery_fields,
 )
 from px4lockstep.px4.missions import Mission
-from px4lockstep.px4.presets import STATE_INJECTION, Interface, Published, Read
+from px4lockstep.px4.presets import STATE_INJECTION, Interface, Read
 from px4lockstep.vehicle.aircraft import Aircraft
 
 RATES = {
@@ -70,9 +70,9 @@ RATES = {
 MOTORS = "actuator_motors"
 ROLES = {MOTORS: records.MOTORS, "vehicle_command": records.COMMANDS, texts.TOPIC: records.TEXTS}
 READ_FIELDS = OUTPUT_FIELDS | TEXT_FIELDS
-CELL_V = 4.2
 BLOCK = 64
 """Alignment of the messages [bytes]."""
+NO_RALLY = "the plan's rally points are not used: PX4 as a library can't load them, so a return lands at home"
 NO_INPUTS = (
     "the simulator publishes nothing to it, neither state nor arming nor mode, so it can't fly. List topics in "
     'px4.uorb.pubs, or set px4.uorb.preset = "state_injection"'
@@ -128,6 +128,7 @@ class Px4Library(NativeAutopilot):
         lost = () if self.mission is None else self.mission.lost_by_library()
         if lost:
             raise InputError("\n".join(lost))
+        check_area(self.mission, self.home_lat_deg, self.home_lon_deg)
         if not any(read.topic == MOTORS for read in self.interface.read):
             raise InputError(f"{self.interface.name} does not read {MOTORS}, so PX4 can't fly; use state_injection")
 
@@ -202,7 +203,9 @@ class Px4Session(Session):
         silent = [each.name for each, count in counts if count == 0] if self._has_flown else []
         never = (f"PX4 published nothing on the logged topics {', '.join(silent)} (px4.uorb.subs)",) if silent else ()
         deaf = () if self.published or self._injections is not None else (f"PX4 has no inputs: {NO_INPUTS}",)
-        return (*self.of_file, *deaf, *never, *(() if self._injections is None else self._injections.warnings))
+        lost = (NO_RALLY,) if self.area.rally_points else ()
+        injected = () if self._injections is None else self._injections.warnings
+        return (*self.of_file, *deaf, *lost, *never, *injected)
 
     @property
     def texts(self) -> tuple[str, ...]:
@@ -311,6 +314,9 @@ class Px4Session(Session):
         rec["home_lat_rad"], rec["home_lon_rad"] = math.radians(host.home_lat_deg), math.radians(host.home_lon_deg)
         rec["home_alt_m"] = aircraft.home_alt_msl_m
         rec["rate_gain"] = 1e6 / period_us if host.angular_acceleration else 0.0
+        area = area_of(host.mission, host.home_lat_deg, host.home_lon_deg)
+        limits = fence_limits(host.default_params, aircraft.airframe.px4_params, host.file_params, host.params)
+        write_fence(rec["commander"]["fence"], area, limits)
         rec["commander"]["navigator_us"] = module_period_us(host.config.navigator_rate_hz)
         for name in ("motors", "servos", "q_sp", "rate_sp_body", "pos_sp_ned", "vel_sp_ned", "acc_sp_ned"):
             rec["outputs"][name] = math.nan
@@ -319,7 +325,7 @@ class Px4Session(Session):
 
     def _connect(self, record: npt.NDArray[Any], host: Px4Library, aircraft: Aircraft, period_us: int) -> None:
         """Create publishers and subscribers, and list their fields by address."""
-        topics = _topics_with_fields(host.interface.published, aircraft)
+        topics = topics_with_fields(host.interface.published, aircraft)
         reads = [each for each in host.interface.read if each.topic in OUTPUT_FIELDS]
         listed = {each.topic for each in reads}
         optional = () if self._has_texts() else (texts.TOPIC,)
@@ -405,29 +411,6 @@ class Px4Session(Session):
             out["number"] = record.ctypes.data + own_offset + 8 * i
             out["place"] = message + offset + dtype.base.itemsize * i
             self._n_fields += 1
-
-
-def _topics_with_fields(published: tuple[Published, ...], aircraft: Aircraft) -> list[tuple[Published, Fields]]:
-    """Return the published topics with their fields: first the batteries in order, one instance each."""
-    count = len(aircraft.batteries)
-    asked = [each for each in published if each.topic == "battery_status"]
-    by_battery = {each.instance: each for each in asked if each.instance >= 0}
-    rest = [i for i in range(count) if i not in by_battery]
-    for each in asked:
-        if each.instance >= count or (each.instance < 0 and not rest):
-            there = "1 battery" if count == 1 else f"{count} batteries"
-            raise InputError(
-                f"px4.uorb.pubs: {each.key or each.topic} needs instance {each.instance} of battery_status, but the "
-                f"aircraft has {there}, numbered from 0, and each is published only once"
-            )
-        if each.instance < 0:
-            by_battery |= dict.fromkeys(rest, each)
-    topics: list[tuple[Published, Fields]] = []
-    for i in sorted(by_battery):
-        battery = aircraft.batteries[i]
-        cells = battery.cells or max(1, round(battery.full_voltage_v / CELL_V))
-        topics.append((by_battery[i], battery_fields(i, 1000.0 * battery.capacity_ah, cells)))
-    return topics + [(each, INPUT_FIELDS[each.topic]) for each in published if each.topic != "battery_status"]
 
 
 def _place(dtype: np.dtype[Any], path: str) -> tuple[np.dtype[Any], int]:

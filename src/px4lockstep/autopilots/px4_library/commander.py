@@ -10,14 +10,19 @@ PX4's navigator asks its commander for a change of mode by a `vehicle_command`: 
 RETURN_TO_LAUNCH publishes that command, and ends when the vehicle has returned and landed. A mission that ends in the
 air continues in hold mode. The host disarms after a flight once the vehicle has landed and its mission, return or
 landing is complete; otherwise the navigator would start over.
+
+The only failsafe is the geofence, with the zones of a plan, which the library can't load (`fence`): it holds, returns,
+lands or disarms by GF_ACTION. The next request is obeyed again.
 """
 
 from px4lockstep.autopilots import requests
+from px4lockstep.autopilots.fence import TERMINATE, leaves, mode_of_action
 from px4lockstep.jit import kernel
 
 # Commands to change the mode: VEHICLE_CMD_NAV_LOITER_UNLIM and so on.
 LOITER_COMMAND, RETURN_COMMAND, LAND_COMMAND, REPOSITION_COMMAND = 17, 20, 21, 192
 NO_MODE = requests.MANUAL_MODE
+GEOFENCE_FAILSAFE = 1
 
 
 @kernel
@@ -35,6 +40,8 @@ def disarm(c, t_us):
     c.is_starting = 0
     c.has_flown = 0
     c.is_returning = 0
+    c.failsafe = 0
+    c.fence.is_outside = 0
     set_mode(c, t_us, requests.MANUAL_MODE)
 
 
@@ -49,6 +56,7 @@ def obey(c, t_us, scenario, outputs):
         c.armed_us = t_us
     if asked & (requests.MISSION | requests.RETURN | requests.LAND):
         c.is_returning = 0
+        c.failsafe = 0
     if asked & requests.MISSION:
         c.is_finished = 0
         if c.is_starting != 2:  # otherwise the mission is already starting
@@ -101,6 +109,21 @@ def is_mission_done(c, outputs):
     is_new = outputs.mission_us >= float(c.mode_us)
     is_valid = outputs.mission_valid != 0.0 and c.is_starting == 0
     return c.nav_state == requests.MISSION_MODE and is_new and is_valid and outputs.mission_finished != 0.0
+
+
+@kernel
+def watch_fence(c, t_us, estimate):
+    """React when the vehicle leaves the geofence in flight."""
+    if c.is_armed == 0 or c.has_flown == 0 or not leaves(c.fence, t_us, estimate):
+        return
+    mode = mode_of_action(c.fence.action)
+    if c.fence.action == TERMINATE:
+        disarm(c, t_us)
+    elif mode != NO_MODE:
+        c.is_starting = 0
+        c.is_returning = 0
+        set_mode(c, t_us, mode)
+    c.failsafe = GEOFENCE_FAILSAFE
 
 
 @kernel

@@ -8,7 +8,7 @@ import math
 import numpy as np
 
 from px4lockstep.autopilots.builtin.vectors import heading_of
-from px4lockstep.autopilots.px4_library.commander import NO_MODE, command, mode_of_command
+from px4lockstep.autopilots.px4_library.commander import NO_MODE, command, mode_of_command, watch_fence
 from px4lockstep.autopilots.px4_library.records import COMMANDS, MOTORS, TEXTS
 from px4lockstep.autopilots.px4_library.texts import keep_text
 from px4lockstep.autopilots.requests import MANUAL_MODE
@@ -206,6 +206,7 @@ def write_bus(host, bus):
         bus.command.servos[host.servo_channel[i]] = servo if not math.isnan(servo) else 0.0
     out.armed = c.is_armed
     out.nav_state = c.nav_state
+    out.failsafe = c.failsafe
     out.mission_item = np.int64(outputs.mission_item)
     out.mission_count = np.int64(outputs.mission_count)
     out.mission_finished = c.is_finished
@@ -227,6 +228,8 @@ def step_px4(host, t_us, bus):
     """Run PX4 for one tick; return whether it succeeded."""
     if host.has_inputs != 0:  # otherwise PX4 would not learn of it
         command(host.commander, t_us, bus.scenario, host.outputs)
+        if host.commander.fence.is_on != 0:
+            watch_fence(host.commander, t_us, bus.estimate)
     write_inputs(host, t_us, bus)
     if not publish(host):
         return False

@@ -2,9 +2,11 @@
 
 from collections.abc import Mapping
 
+from px4lockstep.autopilots.fence import LIMITS
 from px4lockstep.autopilots.vehicle_params import without_geometry
 from px4lockstep.errors import InputError
 from px4lockstep.px4 import Px4
+from px4lockstep.px4.parameters import resolve
 from px4lockstep.vehicle.aircraft import Aircraft
 
 Params = Mapping[str, float | int]
@@ -72,3 +74,8 @@ def check_rotors(px4: Px4) -> None:
             "CA_ROTOR_COUNT is 0, PX4's default, so its control allocation has no motors; set px4.derive_ca_params = "
             "true, or CA_ROTOR_COUNT and the other CA_ROTOR parameters in px4.params"
         )
+
+
+def fence_limits(*params: Params) -> Params:
+    """Return the values of the fence's parameters, of which later ones override earlier ones."""
+    return resolve({name: given[name] for given in params for name in LIMITS if name in given})

@@ -6,6 +6,7 @@ are known only once the library is loaded; `FIELD` lists them by address, so one
 
 import numpy as np
 
+from px4lockstep.autopilots.fence import FENCE
 from px4lockstep.jit import record
 from px4lockstep.plant.layout import MAX_BATTERIES, MAX_MOTORS, MAX_SERVOS
 
@@ -81,6 +82,8 @@ COMMANDER = record(
         ("commanded_mode", "i8"),  # the mode that PX4's navigator has asked for; 0: none
         ("is_returning", "i8"),  # on the return that completes the mission
         ("has_flown is_finished", "i8"),
+        ("failsafe", "i8"),  # 1: the geofence
+        ("fence", FENCE),
     ]
 )
 
