@@ -134,3 +134,4 @@ def test_other_types_of_return_are_rejected(rtl_type):
     """They involve the mission's landing."""
     with pytest.raises(InputError, match=rf"RTL_TYPE = {rtl_type} is not implemented; allowed: 0 \(home or"):
         flight(NORTH, params={"RTL_TYPE": rtl_type})
+    assert any("RTL_TYPE" in text for text in flight(NORTH, file_params={"RTL_TYPE": rtl_type}).warnings)

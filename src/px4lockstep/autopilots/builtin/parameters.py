@@ -36,6 +36,8 @@ def used_params(params: Params, land_detector: str, hover_thrust_estimate: bool)
     with_options = {"LNDMC_": land_detector == "estimate", "HTE_": hover_thrust_estimate}
 
     def is_used(name: str) -> bool:
+        if name == "RTL_TYPE":  # a vehicle's file may have one that is not implemented
+            return params[name] in RTL_TYPES
         if name.startswith("CA_ROTOR"):
             return name.rpartition("_")[2] in GEOMETRY
         return name in USED and all(is_on for start, is_on in with_options.items() if name.startswith(start))
