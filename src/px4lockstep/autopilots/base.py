@@ -21,7 +21,7 @@ from px4lockstep.autopilots.area import Area
 from px4lockstep.autopilots.messages import Grow, MessageLog
 from px4lockstep.environment.projection import MapProjection
 from px4lockstep.errors import InputError
-from px4lockstep.px4.mission_items import ENDS
+from px4lockstep.px4.commands import ENDS
 from px4lockstep.px4.missions import Command, Mission
 
 Record = npt.NDArray[Any]

@@ -17,10 +17,10 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from px4lockstep.px4.abi import Config
+    from px4lockstep.px4.commands import Command
     from px4lockstep.px4.finding import find_library
     from px4lockstep.px4.handle import Px4
     from px4lockstep.px4.library import Library
-    from px4lockstep.px4.mission_items import Command
     from px4lockstep.px4.missions import Mission, load_mission, parse_wpl
     from px4lockstep.px4.parameters import resolve
     from px4lockstep.px4.params_files import ParamsFile, format_params, load_params
@@ -52,10 +52,10 @@ __all__ = [
 
 _HOMES = {
     "abi": ("Config",),
+    "commands": ("Command",),
     "finding": ("find_library",),
     "handle": ("Px4",),
     "library": ("Library",),
-    "mission_items": ("Command",),
     "missions": ("Mission", "load_mission", "parse_wpl"),
     "parameters": ("resolve",),
     "params_files": ("ParamsFile", "format_params", "load_params"),

@@ -23,7 +23,7 @@ from px4lockstep.spec.files import Layers, find_file
 from px4lockstep.spec.overrides import apply_overrides
 from px4lockstep.spec.params_value import read_params_file
 from px4lockstep.spec.report import MAX_FOUND
-from px4lockstep.spec.shipped import is_name, mission_of, shipped_aircraft
+from px4lockstep.spec.shipped import check_strictly, is_name, mission_of, shipped_aircraft
 from px4lockstep.spec.spec import Places, Spec
 from px4lockstep.spec.stages import file_values
 from px4lockstep.trust import Chosen
@@ -147,6 +147,11 @@ def checked(layers: Layers, builder: Builder | None = None, *, reads_mission: bo
         if path is not None and path not in layers.missions:
             try:
                 layers.missions[path] = mission_of(path)
+            except InputError as error:
+                _add_mission_errors(layers, error)
+        if path in layers.missions:
+            try:
+                check_strictly(layers.missions[path], tables["px4"].mission_strict)
             except InputError as error:
                 _add_mission_errors(layers, error)
     if report.lines:

@@ -45,6 +45,12 @@ def mission_of(mission_path: str) -> Mission:
     return load_mission(mission_path)
 
 
+def check_strictly(mission: Mission, is_strict: bool) -> None:
+    """Raise an error if `px4.mission_strict` is set and a part of the mission is not flown."""
+    if is_strict and mission.not_flown:
+        raise InputError("\n".join(f"px4.mission_path: {text}" for text in mission.not_flown))
+
+
 @functools.cache
 def _shipped_mission(name: str) -> Mission:
     return load_mission(shipped_missions()[name])

@@ -15,7 +15,7 @@ from px4lockstep.part import Key, Part, entry, spelled
 from px4lockstep.px4.missions import Mission
 from px4lockstep.scenario.scenario import Scenario
 from px4lockstep.spec.flight_tables import AircraftTable, Home, Plant, RunTable, SensorTable
-from px4lockstep.spec.shipped import mission_of
+from px4lockstep.spec.shipped import check_strictly, mission_of
 from px4lockstep.spec.timing import Timing
 from px4lockstep.trust import Chosen
 from px4lockstep.vehicle.actuators import Actuation
@@ -117,7 +117,9 @@ class Spec(Part):
         if path is None:
             return None
         if path not in self._missions:
-            self._missions[path] = mission_of(path)
+            mission = mission_of(path)
+            check_strictly(mission, self.px4.mission_strict)
+            self._missions[path] = mission
         return self._missions[path]
 
     @property

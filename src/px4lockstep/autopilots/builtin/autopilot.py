@@ -13,10 +13,11 @@ from px4lockstep.autopilots.builtin.commander import write_commander
 from px4lockstep.autopilots.builtin.control_model import ControlModel
 from px4lockstep.autopilots.builtin.flight_task import write_flight_task
 from px4lockstep.autopilots.builtin.hover_thrust import write_hover_thrust
+from px4lockstep.autopilots.builtin.items import MAX_ITEMS
 from px4lockstep.autopilots.builtin.land_detector import write_land_detector
 from px4lockstep.autopilots.builtin.mission import check_distance, write_mission
 from px4lockstep.autopilots.builtin.motor_failure import write_motor_failure
-from px4lockstep.autopilots.builtin.navigator import MAX_ITEMS, write_navigator
+from px4lockstep.autopilots.builtin.navigator import write_navigator
 from px4lockstep.autopilots.builtin.parameters import Params, check_use, check_values, used_params
 from px4lockstep.autopilots.builtin.position_control import write_position_control
 from px4lockstep.autopilots.builtin.rally import write_rally
@@ -200,7 +201,7 @@ class Builtin(NativeAutopilot):
         write_allocation(record["allocation"], model.effectiveness(given, p))
         write_navigator(record["navigator"], p)
         write_land_detector(record["land_detector"], p, self.land_detector == "estimate")
-        write_mission(record["navigator"], self._items, self._home, model.home_alt_msl_m)
+        write_mission(record["navigator"], self._items, self._home, model.home_alt_msl_m, p["NAV_LOITER_RAD"])
         rally_points = self._rally_points
         write_rally(record["navigator"]["rally"], rally_points, self._home, model.home_alt_msl_m, p["RTL_TYPE"])
 

@@ -6,10 +6,19 @@ from typing import Any
 
 from px4lockstep.environment.projection import MapProjection
 from px4lockstep.errors import InputError
+from px4lockstep.px4.commands import Command
 from px4lockstep.px4.missions import MissionItem
 
 DEFAULT_RADIUS_M = 1.0
 """Default acceptance radius of an item, as in the real library's loader."""
+
+
+ROI_MODES = {
+    0.0: Command.DO_SET_ROI_NONE,
+    1.0: Command.DO_SET_ROI_WPNEXT_OFFSET,
+    3.0: Command.DO_SET_ROI_LOCATION,
+}
+"""The command that each mode of DO_SET_ROI stands for."""
 
 
 def check_distance(items: Sequence[MissionItem], home: MapProjection, limit_m: float) -> None:
@@ -26,16 +35,22 @@ def check_distance(items: Sequence[MissionItem], home: MapProjection, limit_m: f
         )
 
 
-def write_mission(navigator: Any, items: Sequence[MissionItem], home: MapProjection, home_alt_msl_m: float) -> None:
-    """Write the items into a `NAVIGATOR` record, in the local frame."""
+def write_mission(
+    navigator: Any, items: Sequence[MissionItem], home: MapProjection, home_alt_msl_m: float, loiter_radius_m: float
+) -> None:
+    """Write the items into a `NAVIGATOR` record, in the local frame; the loiter radius is the default of PX4."""
     navigator["count"] = len(items)
     navigator["leg"]["cruise_m_s"] = math.nan
     for record, item in zip(navigator["items"], items, strict=False):
-        record["command"] = item.command
-        if item.command.has_position:
+        record["command"] = ROI_MODES[item.params[0]] if item.command is Command.DO_SET_ROI else item.command
+        if item.command.has_place and not math.isnan(item.lat_deg):
             height_m = item.alt_m if item.is_relative_alt else item.alt_m - home_alt_msl_m
             record["pos_ned"] = (*home.to_local(item.lat_deg, item.lon_deg), -height_m)
         for name in ("hold_s", "speed_m_s", "jump_to", "jump_repeats"):
             record[name] = getattr(item, name)
         record["radius_m"] = item.acceptance_radius_m if item.acceptance_radius_m > 0.0 else DEFAULT_RADIUS_M
         record["yaw"] = math.radians(item.yaw_deg)
+        if record["command"] == Command.DO_SET_ROI_WPNEXT_OFFSET and math.isnan(item.yaw_deg):
+            record["yaw"] = 0.0
+        if item.command is Command.LOITER_TO_ALT:
+            record["radius_m"] = navigator["acceptance_m"] + abs(item.acceptance_radius_m or loiter_radius_m)

@@ -9,7 +9,9 @@ A mission is a list of items. An item is complete
 * delay: after its time, wherever the vehicle is;
 * land: when landed. If the vehicle is farther than NAV_ACC_RAD from the landing point, it first flies there at its
   current altitude. The heading of landing and takeoff items is ignored, as in the real library;
-* speed change, jump: immediately.
+* gate: when passed on the way to the next position;
+* loiter to altitude: fly there at the current altitude, then climb or descend there;
+* speed change, jump, region of interest (`region_of_interest`), commands without an effect: immediately.
 
 The vehicle flies through a waypoint into the next leg if it need not stop there: no hold time, and the next item with
 an effect is a position.
@@ -33,43 +35,36 @@ from typing import Any
 import numpy as np
 
 from px4lockstep.autopilots.builtin.flight_task import LAND, LEG, LOITER, POSITION, TAKEOFF
+from px4lockstep.autopilots.builtin.items import (
+    DELAY_ITEM,
+    GATE_ITEM,
+    ITEM,
+    JUMP_ITEM,
+    LAND_ITEM,
+    LOITER_UNLIMITED_ITEM,
+    MAX_ITEMS,
+    RETURN_ITEM,
+    SPEED_ITEM,
+    TAKEOFF_ITEM,
+    TO_ALT_ITEM,
+    has_position,
+    hold_of,
+    look_ahead,
+    next_place,
+    takes_time,
+)
+from px4lockstep.autopilots.builtin.legs import fly_to, loiter_here
 from px4lockstep.autopilots.builtin.parameters import Params
 from px4lockstep.autopilots.builtin.rally import RALLY, choose_goal
+from px4lockstep.autopilots.builtin.region_of_interest import NO_ROI, WAYPOINT_ROI, set_roi, turn_to_roi
 from px4lockstep.autopilots.builtin.vectors import heading_of, norm_xy, wrap_pi
 from px4lockstep.autopilots.requests import LAND_MODE, LOITER_MODE, MISSION_MODE, RETURN_MODE
 from px4lockstep.jit import interpreted, kernel, record
 from px4lockstep.math.trigonometry import sincos
-from px4lockstep.px4.mission_items import COUNT
-from px4lockstep.px4.missions import Command
-
-MAX_ITEMS = 256
-
-WAYPOINT_ITEM = np.int64(Command.WAYPOINT)
-LOITER_UNLIMITED_ITEM = np.int64(Command.LOITER_UNLIMITED)
-LOITER_TIME_ITEM = np.int64(Command.LOITER_TIME)
-RETURN_ITEM = np.int64(Command.RETURN_TO_LAUNCH)
-LAND_ITEM = np.int64(Command.LAND)
-TAKEOFF_ITEM = np.int64(Command.TAKEOFF)
-DELAY_ITEM = np.int64(Command.DELAY)
-JUMP_ITEM = np.int64(Command.DO_JUMP)
-SPEED_ITEM = np.int64(Command.DO_CHANGE_SPEED)
-
-ITEM = record(
-    [
-        ("command", "i8"),  # MAV_CMD number
-        ("pos_ned", "f8", 3),
-        ("hold_s radius_m", "f8"),
-        ("yaw", "f8"),  # NaN: none
-        ("speed_m_s", "f8"),
-        ("jump_to jump_repeats jumps_left", "i8"),
-    ],
-    state="jumps_left",
-    limits={"jumps_left": int(COUNT)},
-)
 
 # Stage of a mission item, or of return to launch.
 WORK_DEFAULT, WORK_TAKEOFF, WORK_MOVE_TO_LAND, WORK_START_RETURN, WORK_CLIMB = (np.int64(i) for i in range(5))
-WORK_RETURN, WORK_DESCEND, WORK_WAIT, WORK_HOVER, WORK_LAND = (np.int64(i) for i in range(5, 10))
+WORK_RETURN, WORK_DESCEND, WORK_WAIT, WORK_HOVER, WORK_LAND, WORK_MOVE_TO_ALT = (np.int64(i) for i in range(5, 11))
 
 MISSION_START_TICKS = 4
 """Navigator ticks from the mission request on the ground to the first leg. The real library needs the same number: to
@@ -91,94 +86,23 @@ NAVIGATOR = record(
         ("home_yaw", "f8"),  # heading at arming
         ("rally", RALLY),
         ("leg", LEG),
+        ("mount_turns", "i8"),  # MIS_MNT_YAW_CTL: the gimbal turns to a region of interest, not the vehicle
+        ("roi", "i8"),  # what the vehicle looks at: see `region_of_interest`
+        ("roi_ne", "f8", 2),  # its place
+        ("roi_offset", "f8"),  # added to the heading
     ],
     state="mode missions start_ticks current work is_mission_begun is_finished is_reached is_yaw_reached "
-    "reached_us return_down_m home_yaw leg",
-    limits={"current": MAX_ITEMS - 1, "start_ticks": MISSION_START_TICKS, "work": int(WORK_LAND)},
+    "reached_us return_down_m home_yaw leg roi roi_ne roi_offset",
+    limits={
+        "current": MAX_ITEMS - 1,
+        "start_ticks": MISSION_START_TICKS,
+        "work": int(WORK_MOVE_TO_ALT),
+        "roi": int(WAYPOINT_ROI),
+    },
 )
 
 
-# -- legs --------------------------------------------------------------------------------------------------------
-
-
-@kernel
-def fly_to(nav, kind, n, e, d, yaw, radius_m):
-    """Start a leg to a point; it begins at the target of the previous leg."""
-    leg = nav.leg
-    leg.has_start = leg.is_valid
-    for i in range(3):
-        leg.start[i] = leg.target[i]
-    leg.has_next = 0
-    leg.is_valid = 1
-    leg.kind = kind
-    leg.target[0], leg.target[1], leg.target[2] = n, e, d
-    leg.yaw = yaw
-    leg.radius_m = radius_m
-    nav.is_reached = 0
-    nav.is_yaw_reached = 0
-    nav.reached_us = 0
-
-
-@kernel
-def loiter_here(nav, estimate):
-    """Start to loiter at the point where the vehicle can stop."""
-    vn, ve = estimate.vel_ned[0], estimate.vel_ned[1]
-    speed = norm_xy(vn, ve)
-    ahead = 0.0
-    if speed > 0.1:  # braking distance
-        ahead = speed * (0.5 * speed / nav.brake_acc + nav.brake_acc / nav.brake_jerk) / speed
-    nav.leg.is_valid = 0
-    n, e = estimate.pos_ned[0] + ahead * vn, estimate.pos_ned[1] + ahead * ve
-    fly_to(nav, LOITER, n, e, estimate.pos_ned[2], math.nan, nav.acceptance_m)
-
-
 # -- mission -----------------------------------------------------------------------------------------------------
-
-
-@kernel
-def has_position(item):
-    """Return whether an item has a position to fly to."""
-    return item.command <= LOITER_TIME_ITEM or item.command == LAND_ITEM or item.command == TAKEOFF_ITEM
-
-
-@kernel
-def next_place(nav, index):
-    """Return the index of the next item with a position; -1 if the vehicle stops before it."""
-    index += 1
-    for _ in range(nav.count):
-        if index >= nav.count:
-            return -1
-        item = nav.items[index]
-        if has_position(item):
-            return index
-        if item.command == JUMP_ITEM:
-            index = item.jump_to if item.jumps_left > 0 else index + 1
-        elif item.command == SPEED_ITEM:
-            index += 1
-        else:
-            return -1
-    return -1
-
-
-@kernel
-def hold_of(item):
-    """Return the hold time of an item [s]."""
-    if item.command == WAYPOINT_ITEM or item.command == LOITER_TIME_ITEM or item.command == DELAY_ITEM:
-        return item.hold_s
-    return 0.0
-
-
-@kernel
-def look_ahead(nav, index):
-    """Set the leg's next position, unless the vehicle has to stop at its target."""
-    item = nav.items[index]
-    if hold_of(item) > 0.0 or item.command == LOITER_UNLIMITED_ITEM or item.command == LAND_ITEM:
-        return
-    following = next_place(nav, index)
-    if following >= 0:
-        nav.leg.has_next = 1
-        for i in range(3):
-            nav.leg.next[i] = nav.items[following].pos_ned[i]
 
 
 @kernel
@@ -198,8 +122,11 @@ def skip_commands(nav):
             else:
                 item.jumps_left = item.jump_repeats
                 nav.current += 1
-        else:
+        elif takes_time(item):
             return
+        else:
+            set_roi(nav, item)
+            nav.current += 1
 
 
 @kernel
@@ -230,6 +157,11 @@ def begin_item(nav, t_us, estimate, is_landed):
             look_ahead(nav, nav.current)
     elif item.command == LAND_ITEM:
         begin_landing(nav, estimate, n, e, item.radius_m)
+    elif item.command == GATE_ITEM:
+        begin_gate(nav, estimate)
+    elif item.command == TO_ALT_ITEM:
+        nav.work = WORK_MOVE_TO_ALT
+        fly_to(nav, LOITER, n, e, estimate.pos_ned[2], math.nan, item.radius_m)
     else:
         yaw = math.nan if item.command == TAKEOFF_ITEM else item.yaw
         kind = LOITER if item.command == LOITER_UNLIMITED_ITEM else POSITION
@@ -246,6 +178,37 @@ def begin_landing(nav, estimate, n, e, radius_m):
     else:
         nav.work = WORK_LAND
         fly_to(nav, LAND, n, e, 0.0, math.nan, radius_m)
+
+
+@kernel
+def begin_gate(nav, estimate):
+    """Start to fly through a gate, to the next position; without one, the gate counts as passed."""
+    following = next_place(nav, nav.current)
+    nav.is_reached = int(following < 0)
+    if following >= 0:
+        item = nav.items[following]
+        d = estimate.pos_ned[2] if item.command == LAND_ITEM else item.pos_ned[2]
+        yaw = math.nan if item.command == LAND_ITEM else item.yaw
+        fly_to(nav, POSITION, item.pos_ned[0], item.pos_ned[1], d, yaw, item.radius_m)
+        look_ahead(nav, following)
+
+
+@kernel
+def go_on_through_gate(nav, t_us, estimate, is_landed):
+    """Continue with the next item once the gate is passed: the plane through it, across the line to the next place."""
+    leg, gate = nav.leg, nav.items[nav.current]
+    n, e = estimate.pos_ned[0] - gate.pos_ned[0], estimate.pos_ned[1] - gate.pos_ned[1]
+    ahead = n * (leg.target[0] - gate.pos_ned[0]) + e * (leg.target[1] - gate.pos_ned[1])
+    if nav.is_reached == 0 and ahead < 0.0:
+        return
+    has_start = leg.has_start
+    sn, se, sd = leg.start[0], leg.start[1], leg.start[2]
+    tn, te, td = leg.target[0], leg.target[1], leg.target[2]
+    nav.current += 1
+    begin_item(nav, t_us, estimate, is_landed)
+    if leg.target[0] == tn and leg.target[1] == te and leg.target[2] == td:
+        leg.has_start = has_start  # it is still the same leg
+        leg.start[0], leg.start[1], leg.start[2] = sn, se, sd
 
 
 @kernel
@@ -286,8 +249,14 @@ def go_on_mission(nav, t_us, estimate, is_landed):
     if nav.leg.kind == LAND and item.command == LAND_ITEM:
         nav.is_finished = int(is_landed)
         return
+    if item.command == GATE_ITEM:
+        go_on_through_gate(nav, t_us, estimate, is_landed)
+        return
     note_arrival(nav, t_us, estimate, is_landed)
-    if nav.work == WORK_TAKEOFF and nav.is_reached != 0:
+    if nav.work == WORK_MOVE_TO_ALT and nav.is_reached != 0:
+        nav.work = WORK_DEFAULT
+        fly_to(nav, LOITER, item.pos_ned[0], item.pos_ned[1], item.pos_ned[2], math.nan, item.radius_m)
+    elif nav.work == WORK_TAKEOFF and nav.is_reached != 0:
         # repeat the same item as a waypoint, because nothing counts as reached on the ground
         begin_item(nav, t_us, estimate, is_landed)
     elif nav.work == WORK_MOVE_TO_LAND and has_waited(nav, t_us, 0.0):
@@ -385,6 +354,7 @@ def change_mode(nav, mode, estimate, is_landed):
     nav.leg.cruise_m_s = math.nan
     if mode == MISSION_MODE:
         nav.is_finished = 0
+        nav.roi = NO_ROI
         nav.start_ticks = MISSION_START_TICKS if is_landed else 1
         nav.leg.is_valid = 0
         if is_landed or nav.is_mission_begun == 0:
@@ -421,6 +391,8 @@ def navigate(nav, t_us, mode, missions, estimate, is_landed):
                 begin_item(nav, t_us, estimate, is_landed)
         elif nav.is_finished == 0:
             go_on_mission(nav, t_us, estimate, is_landed)
+        if nav.roi != NO_ROI and nav.mount_turns == 0:
+            turn_to_roi(nav, estimate)
     elif mode == RETURN_MODE and not is_new:
         is_over = go_on_returning(nav, t_us, estimate, is_landed)
         if is_over and nav.items[nav.current].command == RETURN_ITEM:
@@ -429,6 +401,7 @@ def navigate(nav, t_us, mode, missions, estimate, is_landed):
 
 def write_navigator(nav: Any, p: Params) -> None:
     """Write the navigator parameters."""
+    nav["mount_turns"] = p["MIS_MNT_YAW_CTL"]
     nav["acceptance_m"] = p["NAV_ACC_RAD"]
     nav["acceptance_z_m"] = p["NAV_MC_ALT_RAD"]
     nav["yaw_timeout_s"] = p["MIS_YAW_TMT"]

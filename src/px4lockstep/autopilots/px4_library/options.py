@@ -130,6 +130,12 @@ class Px4Options(Part):
         "removes the mission of a file that this one extends.",
         stage="mission",
     )
+    mission_strict: bool = entry(
+        False,
+        "Whether mission items that can't be flown, and parameters of items without an effect, are errors; otherwise "
+        "they are skipped with a warning.",
+        stage="mission",
+    )
     libpath: str | None = path_entry(
         "The library `libpx4_lockstep`, or a PX4 build folder; default: `PX4_LOCKSTEP_LIB`.", code="px4"
     )

@@ -15,7 +15,8 @@ from collections.abc import Sequence
 from typing import Any
 
 from px4lockstep.autopilots.base import MAX_TEXTS, UNKNOWN_MODE
-from px4lockstep.px4.mission_items import Command, MissionItem
+from px4lockstep.px4.commands import Command
+from px4lockstep.px4.mission_items import MissionItem
 
 ARMED = 128
 """Armed bit of a heartbeat's `base_mode`."""

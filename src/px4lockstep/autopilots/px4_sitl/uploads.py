@@ -11,8 +11,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from px4lockstep.px4.commands import Command as ItemCommand
 from px4lockstep.px4.fence import Fence, FenceZone, RallyPoint
-from px4lockstep.px4.mission_items import Command as ItemCommand
 from px4lockstep.px4.mission_items import MissionItem
 
 MISSION, FENCE, RALLY = range(3)
@@ -23,6 +23,7 @@ POLYGON_COMMANDS = {True: 5001, False: 5002}
 CIRCLE_COMMANDS = {True: 5003, False: 5004}
 """MAV_CMD_NAV_FENCE_…, by whether the zone is an inclusion."""
 RALLY_COMMAND = 5100
+MAX_INT = 2**31 - 1
 
 Fields = tuple[Any, ...]
 """Fields of MISSION_ITEM_INT from `seq` to `z`."""
@@ -51,18 +52,25 @@ def uploads_of(items: Sequence[MissionItem], fence: Fence, rally_points: Sequenc
 
 def item_fields(item: MissionItem, number: int) -> Fields:
     """Return the fields of a mission item."""
+    has_place = item.command.has_place and not math.isnan(item.lat_deg)
+    frame = NO_POSITION if not has_place else RELATIVE if item.is_relative_alt else GLOBAL
+    start = (number, frame, int(item.command), int(number == 0), 1)
+    place: Fields = (*_place(item.lat_deg, item.lon_deg), item.alt_m) if has_place else (0, 0, 0.0)
+    if item.params:
+        return (*start, *item.params[:4], *(place if has_place else _raw(item.params[4:])))
     first, second, third = item.hold_s, item.acceptance_radius_m, 0.0
     if item.command is ItemCommand.DO_JUMP:
         first, second = float(item.jump_to), float(item.jump_repeats)
     elif item.command is ItemCommand.DO_CHANGE_SPEED:
         first, second, third = 1.0, -1.0 if math.isnan(item.speed_m_s) else item.speed_m_s, -1.0
-    if item.command.has_position:
-        frame = RELATIVE if item.is_relative_alt else GLOBAL
-        place = (*_place(item.lat_deg, item.lon_deg), item.alt_m)
-    else:
-        frame, place = NO_POSITION, (0, 0, 0.0)
-    yaw_deg = item.yaw_deg if item.command.has_position else 0.0
-    return (number, frame, int(item.command), int(number == 0), 1, first, second, third, yaw_deg, *place)
+    has_yaw = item.command.has_position and item.command is not ItemCommand.LOITER_TO_ALT
+    return (*start, first, second, third, item.yaw_deg if has_yaw else 0.0, *place)
+
+
+def _raw(values: Sequence[float]) -> Fields:
+    """Return x, y and z of an item without a position; x and y are whole numbers in the protocol."""
+    x, y = (0 if math.isnan(value) else round(min(max(value, -MAX_INT), MAX_INT)) for value in values[:2])
+    return x, y, values[2]
 
 
 def _zone_points(zone: FenceZone) -> list[tuple[int, float, float, float]]:
