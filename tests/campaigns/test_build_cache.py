@@ -14,7 +14,7 @@ from px4lockstep.engine.core import SIM
 from px4lockstep.environment.wind import Wind
 from px4lockstep.errors import InputError
 from px4lockstep.jit import plain, zeros
-from px4lockstep.px4.mission_items import Command
+from px4lockstep.px4.commands import Command
 from px4lockstep.spec.build import build
 from px4lockstep.spec.load import load_spec
 from px4lockstep.vehicle.contact import Contact

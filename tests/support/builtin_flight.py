@@ -15,11 +15,14 @@ END_US = 8_000_000
 
 MISSION = """QGC WPL 110
 0	1	3	22	0	0	0	0	47.397742	8.545594	1.5	1
-1	0	3	16	0	1	0	90	47.397762	8.545614	2.5	1
-2	0	3	16	0	1	0	0	47.397742	8.545594	2	1
-3	0	3	21	0	0	0	0	47.397742	8.545594	0	1
+1	0	3	195	0	0	0	0	47.397742	8.545994	0	1
+2	0	3	16	0	1	0	0	47.397762	8.545614	2.5	1
+3	0	2	197	0	0	0	0	0	0	0	1
+4	0	3	4501	0	0	0	0	47.397752	8.545604	2	1
+5	0	3	16	0	1	0	0	47.397742	8.545594	2	1
+6	0	3	21	0	0	0	0	47.397742	8.545594	0	1
 """
-"""A quick takeoff, then a leg with a heading, and a turn into the next."""
+"""A quick takeoff, then a leg with a region of interest to the east, and a turn into the next, through a gate."""
 
 QUICK = {
     "COM_SPOOLUP_TIME": 0.1,

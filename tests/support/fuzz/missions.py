@@ -1,18 +1,35 @@
-"""Missions: QGC WPL 110 and plans, loaded, and some flown."""
+"""Missions: QGC WPL 110 and plans, with complex items, fences and rally points; loaded, and some flown."""
 
 import functools
 import json
 from importlib import resources
+from pathlib import Path
 
 from mission_files import as_plan, wpl
 
 from fuzz.flights import fly_briefly
-from fuzz.mutations import ODD_NUMBERS, TOKENS, mutated_bytes, mutated_tree
+from fuzz.mutations import ODD_NUMBERS, TOKENS, copied, mutated_bytes, mutated_tree
 from px4lockstep.px4.missions import load_mission, parse_wpl
 from px4lockstep.spec.load import load_spec
 
 FLOWN = "flown"
-COMMANDS = ("16", "17", "19", "20", "21", "22", "93", "177", "178", "0", "-1", "99999")
+COMMANDS = ("16", "17", "19", "20", "21", "22", "31", "93", "177", "178", "195", "196", "197", "201", "206", "4501")
+COMMANDS += ("18", "85", "0", "-1", "99999")
+PLANS = Path(__file__).resolve().parents[2] / "flights" / "plans"
+LANDING = {
+    "type": "ComplexItem",
+    "complexItemType": "fwLandingPattern",
+    "altitudesAreRelative": True,
+    "landCoordinate": [47.3978, 8.5456, 0],
+    "landingApproachCoordinate": [47.3979, 8.5456, 10],
+    "loiterClockwise": True,
+    "loiterRadius": 5,
+    "stopTakingPhotos": True,
+    "useDoChangeSpeed": True,
+    "finalApproachSpeed": 4,
+    "useLoiterToAlt": True,
+    "version": 2,
+}
 
 
 @functools.cache
@@ -23,9 +40,12 @@ def shipped():
 
 
 @functools.cache
-def plan():
-    """Return the mission as a plan."""
-    return as_plan(*parse_wpl(wpl(*(" ".join(words) for words in shipped())), "simple").items)
+def plans():
+    """Return plans: the mission, the same with a landing pattern, and those that the tests fly."""
+    simple = as_plan(*parse_wpl(wpl(*(" ".join(words) for words in shipped())), "simple").items)
+    landing = copied(simple)
+    landing["mission"]["items"][-1] = LANDING
+    return simple, landing, *(json.loads(path.read_text("utf-8")) for path in sorted(PLANS.glob("*.plan")))
 
 
 def mutated_lines(rng):
@@ -62,9 +82,10 @@ def write(folder, rng):
         if rng.random() < 0.2:
             data = mutated_bytes(data, rng)
     else:
-        name, data = "mission.plan", json.dumps(plan()).encode()
+        plan = rng.choice(plans())
+        name, data = "mission.plan", json.dumps(plan).encode()
         if rng.random() < 0.75:
-            data = json.dumps(mutated_tree(plan(), rng)).encode()
+            data = json.dumps(mutated_tree(plan, rng)).encode()
         else:
             data = mutated_bytes(data, rng, tokens=(*TOKENS, b'{"type": "SimpleItem"},', b"[" * 3_000))
     (folder / name).write_bytes(data)
