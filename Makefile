@@ -6,17 +6,20 @@ export PX4LOCKSTEP_CACHE_DIR ?= $(CURDIR)/.cache/px4lockstep
 # Tests start hundreds of interpreters; without bytecode, each of them parses the package anew.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: fly check test test-all warm lint docs linkcheck dist test-oldest test-pythons test-aarch64 bench pictures digests fuzz fuzz-atheris clean
+.PHONY: fly check test test-all checks warm lint docs linkcheck dist test-oldest test-pythons test-aarch64 bench pictures digests fuzz fuzz-atheris clean
 
 check: lint warm  # the fast tier, in this process: under two minutes
 	$(BIN)/python -m pytest -q -n 2 -m fast
 
-test: lint docs warm  # everything but long proofs
+test: checks warm  # everything but long proofs
 	$(BIN)/python -m pytest -n 2 -m "not slow"
 
-test-all: lint docs warm  # long proofs too: many seeds, wall-clock flows, clean installations, other platforms
+test-all: checks warm  # long proofs too: many seeds, wall-clock flows, clean installations, other platforms
 	$(BIN)/python -m pytest -n 2
 	$(MAKE) test-oldest test-pythons test-aarch64
+
+checks: $(VENV)/ready  # lint and documentation, at the same time
+	$(MAKE) --no-print-directory --jobs=2 --output-sync=target lint docs
 
 warm: $(VENV)/ready  # compile before the tests, which then share what is compiled
 	$(BIN)/python tests/support/warm_cache.py

@@ -12,7 +12,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from campaign_files import BROKEN, FILE, RUNS, rows, write_campaign
-from commands import run_command
+from commands import run_command, start_command
 
 from px4lockstep.campaigns.results import read_results
 
@@ -194,14 +194,8 @@ def test_an_interrupt_keeps_finished_runs_and_says_how_to_resume(engine, number,
     if engine == "dask":
         pytest.importorskip("distributed")
     file = write_campaign(tmp_path)
-    command = (*COMMAND, "run", file, "--runs", "1000", "--out", tmp_path / "out", "--no-plots", "--json")
-    process = subprocess.Popen(
-        (*command, "--engine", engine),
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-        start_new_session=True,
-    )
+    command = ("campaign", "run", file, "--runs", "1000", "--out", tmp_path / "out", "--no-plots", "--json")
+    process = start_command(*command, "--engine", engine, leads=True)
     deadline = time.monotonic() + 120.0
     while not list(tmp_path.glob("out/results/part-0000[5-9]*")) and time.monotonic() < deadline:
         time.sleep(0.02)

@@ -3,13 +3,11 @@
 import json
 import signal
 import socket
-import subprocess
-import sys
 import time
 from contextlib import suppress
 
 import pytest
-from commands import run_command
+from commands import run_command, start_command
 from processes import wait_until
 from px4_sitl_double import ask_arm, ask_mode, setpoint
 from pymavlink.dialects.v20 import common
@@ -23,7 +21,6 @@ from px4lockstep.engine.timeline import Periodic, Timeline
 from px4lockstep.flights.folder import read_log
 from px4lockstep.plant.models import Oscillator
 
-COMMAND = [sys.executable, "-m", "px4lockstep"]
 ENDLESS = ("timeline.t_end_s=none", "px4.mission_path=none")
 FILES = ["log.parquet", "recording.h5", "spec.toml", "summary.json"]
 PATIENCE_S = 120.0
@@ -36,10 +33,10 @@ def begin():
     begun = []
 
     def start(out, *settings, words=("--json",)):
-        command = [*COMMAND, "run", "iris", "--out", str(out), "--no-plots", *words]
+        command = ["run", "iris", "--out", str(out), "--no-plots", *words]
         for word in (*ENDLESS, *settings):
             command += ["--set", word]
-        begun.append(subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True))
+        begun.append(start_command(*command))
         return begun[-1]
 
     yield start

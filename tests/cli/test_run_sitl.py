@@ -3,17 +3,15 @@
 import json
 import os
 import signal
-import subprocess
 import sys
 
 import numpy as np
 import pytest
-from commands import run_command
+from commands import run_command, start_command
 from exported_ulogs import check_ulog
 from processes import is_gone, wait_until
 from sitl_instances import check_nothing_is_left
 
-COMMAND = [sys.executable, "-m", "px4lockstep"]
 LONG = "timeline.t_end_s=3600.0"
 
 
@@ -23,11 +21,10 @@ def begin(sitl_build):
     begun = []
 
     def start(out, *settings, misbehave="", words=("--json",)):
-        command = [*COMMAND, "run", "iris", "--out", str(out), "--no-plots", *words]
+        command = ["run", "iris", "--out", str(out), "--no-plots", *words]
         for word in ("autopilot.kind=px4-sitl", f"px4.sitl.build_dir={sitl_build}", *settings):
             command += ["--set", word]
-        env = {**os.environ, "PX4_DOUBLE_MISBEHAVE": misbehave}
-        begun.append(subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=env))
+        begun.append(start_command(*command, env={**os.environ, "PX4_DOUBLE_MISBEHAVE": misbehave}))
         return begun[-1]
 
     yield start
@@ -50,6 +47,7 @@ def replayed(out):
     return json.loads(finished.stdout)
 
 
+@pytest.mark.slow
 def test_two_missions_are_flown_at_once_and_replayed(begin, tmp_path):
     """Two processes, two instances, with simulated sensors; each reaches its end and replays bit-identically."""
     folders = [tmp_path / "one", tmp_path / "two"]

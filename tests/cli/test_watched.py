@@ -9,6 +9,7 @@ import sys
 import time
 
 import pytest
+from commands import start_command
 from processes import PATIENCE_S, children_of, is_gone, wait_until
 from px4_double import OPTIONS
 from px4_runs import COMMAND, SHORT, run, settings
@@ -20,7 +21,7 @@ pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="a child ends wi
 KEYS = {"outcome", "reason", "digest", "duration_s", "wall_s", "realtime_factor", "mission_asked", "mission_finished"}
 KEYS |= {"landed", "crashed", "waypoint_times_s", "max_altitude_m", "max_speed_m_s", "battery_used", "final_pos_ned"}
 KEYS |= {"tilt_deg", "standing", "distance_to_target_m", "waypoint_items", "autopilot_texts", "ending", "paced_s"}
-KEYS |= {"events", "warnings", "px4_rates_hz", "run_dir"}
+KEYS |= {"events", "warnings", "px4_rates_hz", "px4_clock_us", "run_dir"}
 NAMES = {signal.SIGSEGV: "SIGSEGV (signal 11, segmentation fault)", signal.SIGABRT: "SIGABRT (signal 6, aborted)"}
 FLIGHT = ("run", "iris", "--no-plots", "--out", "out")
 STARTED = "INFO  [lockstep] conformance double, ABI 3"
@@ -138,15 +139,7 @@ def test_a_crash_shows_the_cursor_again(tmp_path):
 @contextlib.contextmanager
 def flying(folder, told):
     """Start a flight in its own process group; yield it with the process that flies; end both."""
-    process = subprocess.Popen(
-        (*COMMAND, *FLIGHT, *settings(SHORT)),
-        cwd=folder,
-        env={**os.environ, OPTIONS: told},
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-        start_new_session=True,
-    )
+    process = start_command(*FLIGHT, *settings(SHORT), cwd=folder, env={**os.environ, OPTIONS: told}, leads=True)
     try:
         wait_until(lambda: (folder / "out" / "px4.log").exists())
         (child,) = children_of(process.pid)

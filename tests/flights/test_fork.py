@@ -4,11 +4,12 @@ import json
 import os
 import shutil
 import signal
-import subprocess
 import sys
 from types import SimpleNamespace
 
+import px4_runs
 import pytest
+from commands import start_command
 from processes import children_of, is_gone, wait_until
 from px4_double import OPTIONS, build_double
 
@@ -26,9 +27,7 @@ SETTINGS = ("autopilot.kind=px4", "timeline.t_end_s=12.0", "scenario.arm_time_s=
 
 def run(*arguments, cwd, misbehave=""):
     """Run the command line, optionally with a double that misbehaves."""
-    command = (sys.executable, "-m", "px4lockstep", *map(str, arguments))
-    environment = {**os.environ, OPTIONS: misbehave}
-    return subprocess.run(command, cwd=cwd, env=environment, capture_output=True, text=True, timeout=300, check=False)
+    return px4_runs.run(*arguments, cwd=cwd, double=misbehave)
 
 
 @pytest.fixture(scope="module")
@@ -195,46 +194,37 @@ def test_what_px4_prints_is_in_the_folder_of_each_branch(trunk):
 @pytest.mark.skipif(sys.platform != "linux", reason="a child ends with its parent on Linux; /proc")
 def test_no_process_survives_when_the_command_is_killed(trunk):
     """The branch is a grandchild, in a step that takes an hour."""
-    command = (sys.executable, "-m", "px4lockstep", "branch", str(trunk), "--at", "6", "--out", "left")
+    command = ("branch", str(trunk), "--at", "6", "--out", "left")
     environment = {**os.environ, OPTIONS: "sleep_us=3600000000@2000"}
     folder = trunk.parent / "left" / "branch-1"
-    with subprocess.Popen(command, cwd=trunk.parent, env=environment) as process:
-        try:
-            wait_until(lambda: (folder / "px4.log").exists())
-            (child,) = children_of(process.pid)
-            (branch,) = children_of(child)
-        finally:
-            process.kill()
+    process = start_command(*command, cwd=trunk.parent, env=environment)
+    try:
+        wait_until(lambda: (folder / "px4.log").exists())
+        (child,) = children_of(process.pid)
+        (branch,) = children_of(child)
+    finally:
+        process.kill()
+        process.communicate()
     wait_until(lambda: is_gone(child) and is_gone(branch))
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
+@pytest.mark.parametrize(
+    "number", [signal.SIGINT, *(pytest.param(n, marks=pytest.mark.slow) for n in (signal.SIGTERM, signal.SIGHUP))]
+)
 def test_a_stopped_branch_keeps_its_log(trunk, number):
     """With its summary, marked as incomplete; the next is not flown. The group gets the signal, as from a terminal."""
     out = trunk.parent / f"stopped-{number}"
-    command = (
-        sys.executable,
-        "-m",
-        "px4lockstep",
-        "branch",
-        str(trunk),
-        "--at",
-        "6",
-        "--count",
-        "2",
-        "--out",
-        str(out),
-    )
+    command = ("branch", str(trunk), "--at", "6", "--count", "2", "--out", str(out))
     environment = {**os.environ, OPTIONS: "sleep_us=5000@1600"}
-    with subprocess.Popen(command, env=environment, stderr=subprocess.PIPE, start_new_session=True) as process:
-        try:
-            wait_until(lambda: (out / "branch-1" / "log.rows").exists() and read_log(out / "branch-1").rows > 650)
-            os.killpg(process.pid, number)
-            _, errors = process.communicate(timeout=120)
-        finally:
-            process.kill()
+    process = start_command(*command, env=environment, leads=True)
+    try:
+        wait_until(lambda: (out / "branch-1" / "log.rows").exists() and read_log(out / "branch-1").rows > 650)
+        os.killpg(process.pid, number)
+        _, errors = process.communicate(timeout=120)
+    finally:
+        process.kill()
     assert process.returncode == 128 + number, errors
-    assert b"Traceback" not in errors
+    assert "Traceback" not in errors
     assert [path.name for path in out.iterdir()] == ["branch-1"]
     assert json.loads((out / "branch-1" / "summary.json").read_text())["outcome"] == "stopped"
     assert (out / "branch-1" / "INCOMPLETE").exists()

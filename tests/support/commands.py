@@ -1,8 +1,7 @@
 """The command line, in processes that are forked from one that has imported everything: this saves a second each.
 
 `python -m commands` is that process; each test process starts its own when it needs one. A command exits as in an
-interpreter of its own. Tests that send it signals start interpreters themselves. `px4lockstep_on_path` does the same
-for shell scripts.
+interpreter of its own. `start_command` returns while it runs; `px4lockstep_on_path` does the same for shell scripts.
 """
 
 import atexit
@@ -27,38 +26,101 @@ LOOK_S = 0.005
 MODULES = ("run", "replay", "branch", "folders", "compare", "diff", "campaign", "app")
 
 
-def run_command(*words, cwd=None, env=None, timeout_s=300.0, script=None):
-    """Run the command line, as `subprocess.run` with `capture_output` and `text` would; or a script, with words."""
-    with tempfile.TemporaryFile("w+") as out, tempfile.TemporaryFile("w+") as err:
-        files = [f"/proc/{os.getpid()}/fd/{file.fileno()}" for file in (out, err)]
+class Command:
+    """A command that runs, with the interface of `subprocess.Popen` in text mode with both outputs piped.
+
+    Args:
+        words: The command's arguments.
+        cwd: Folder to run it in.
+        env: Its environment.
+        timeout_s: When it is killed.
+        script: Python script to run instead of the command line.
+        leads: Whether it leads a session, and so a process group, of its own.
+    """
+
+    def __init__(self, words, cwd, env, timeout_s, script=None, leads=False):
+        self._files = [tempfile.TemporaryFile("w+") for _ in range(2)]  # noqa: SIM115 - `close` closes them
+        self._texts = None
+        self.args, self._timeout_s, self.returncode = words, timeout_s, None
         task = {
             "words": [os.fsdecode(word) for word in words],
             "cwd": os.fspath(cwd or Path.cwd()),
             "env": dict(os.environ if env is None else env),
-            "files": files,
+            "files": [f"/proc/{os.getpid()}/fd/{file.fileno()}" for file in self._files],
             "script": None if script is None else os.fspath(script),
             "timeout_s": timeout_s,
+            "leads": leads,
         }
-        with socket.socket(socket.AF_UNIX) as server:
-            server.connect(_server())
-            code = _asked(server, task)
-        if code is None:
-            raise subprocess.TimeoutExpired(words, timeout_s)
-        texts = []
-        for file in (out, err):
-            file.seek(0)
-            texts.append(file.read())
-    return subprocess.CompletedProcess(words, code, *texts)
+        self._server = socket.socket(socket.AF_UNIX)
+        self._server.connect(_server())
+        self._server.sendall(json.dumps(task).encode() + b"\n")
+        self._answers = self._server.makefile()
+        self.pid = json.loads(self._answers.readline())
+
+    def poll(self):
+        """Return the exit code, or None while it runs."""
+        is_over = self.returncode is not None or select.select([self._server], [], [], 0.0)[0]
+        return self.wait() if is_over else None
+
+    def wait(self, timeout=None):
+        """Wait for the end; return the exit code."""
+        if self.returncode is None:
+            if not select.select([self._server], [], [], timeout)[0]:
+                raise subprocess.TimeoutExpired(self.args, timeout)
+            self.returncode = json.loads(self._answers.readline())
+            if self.returncode is None:
+                raise subprocess.TimeoutExpired(self.args, self._timeout_s)
+        return self.returncode
+
+    def communicate(self, timeout=None):
+        """Wait for the end; return what it printed on standard output and standard error."""
+        self.wait(timeout)
+        if self._texts is None:
+            self._texts = []
+            for file in self._files:
+                file.seek(0)
+                self._texts.append(file.read())
+            self.close()
+        return tuple(self._texts)
+
+    def send_signal(self, number):
+        """Send it a signal, unless it has ended."""
+        if self.poll() is None:
+            os.kill(self.pid, number)
+
+    def kill(self):
+        """Kill it."""
+        self.send_signal(signal.SIGKILL)
+
+    def close(self):
+        """Close files and socket."""
+        for each in (*self._files, self._answers, self._server):
+            each.close()
+
+
+def start_command(*words, cwd=None, env=None, timeout_s=300.0, script=None, leads=False):
+    """Start the command line, or a script, with words."""
+    return Command(words, cwd, env, timeout_s, script, leads)
+
+
+def run_command(*words, cwd=None, env=None, timeout_s=300.0, script=None):
+    """Run the command line, as `subprocess.run` with `capture_output` and `text` would; or a script, with words."""
+    command = start_command(*words, cwd=cwd, env=env, timeout_s=timeout_s, script=script)
+    try:
+        printed = command.communicate()
+    finally:
+        command.close()
+    return subprocess.CompletedProcess(words, command.returncode, *printed)
 
 
 SHIM = """#!{python} -SE
 import json, os, socket, sys
 files = ["/proc/%d/fd/%d" % (os.getpid(), number) for number in (1, 2)]
-task = dict(words=sys.argv[1:], cwd=os.getcwd(), env=dict(os.environ), files=files, script=None, timeout_s=300.0)
+task = dict(words=sys.argv[1:], cwd=os.getcwd(), env=dict(os.environ), files=files, script=None)
 server = socket.socket(socket.AF_UNIX)
 server.connect({address!r})
 server.sendall(json.dumps(task).encode() + b"\\n")
-sys.exit(json.loads(server.makefile().readline()))
+sys.exit(int(server.makefile().readlines()[1]))
 """
 
 
@@ -69,13 +131,6 @@ def px4lockstep_on_path(folder, monkeypatch):
     shim.write_text(SHIM.format(python=sys.executable, address=_server()), "utf-8")
     shim.chmod(0o755)
     monkeypatch.setenv("PATH", os.fspath(folder), prepend=os.pathsep)
-
-
-def _asked(server, task):
-    """Send a task; return the exit code of its process."""
-    server.sendall(json.dumps(task).encode() + b"\n")
-    with server.makefile() as answers:
-        return json.loads(answers.readline())
 
 
 @functools.cache
@@ -183,9 +238,12 @@ def main(address):
         task = json.loads(requests.readline())
     child = os.fork()
     if child != 0:
-        client.sendall(json.dumps(_wait(child, task["timeout_s"])).encode() + b"\n")
+        client.sendall(f"{child}\n".encode())
+        client.sendall(json.dumps(_wait(child, task.get("timeout_s", 300.0))).encode() + b"\n")
         os._exit(0)
     client.close()
+    if task.get("leads"):
+        os.setsid()
     become(task)
     if task["script"] is None:
         run_and_exit()
