@@ -51,7 +51,7 @@ def replayed(out):
 def test_two_missions_are_flown_at_once_and_replayed(begin, tmp_path):
     """Two processes, two instances, with simulated sensors; each reaches its end and replays bit-identically."""
     folders = [tmp_path / "one", tmp_path / "two"]
-    flights = [begin(folder, 'run.exports=["ulog"]') for folder in folders]
+    flights = [begin(folder) for folder in folders]
     said = [flight.communicate(timeout=300) for flight in flights]
     assert [flight.returncode for flight in flights] == [0, 0], said
     ports = set()
@@ -64,7 +64,6 @@ def test_two_missions_are_flown_at_once_and_replayed(begin, tmp_path):
         ports.add(log.partition("connected on TCP port ")[2].split(".")[0])
         assert is_gone(int((folder / "px4" / "pid").read_text()))
         assert not (folder / "INCOMPLETE").exists()
-        check_export(folder)
     assert len(ports) == 2
 
 
@@ -106,12 +105,13 @@ def test_an_interrupt_ends_px4_and_keeps_the_log(begin, tmp_path, sitl_instance)
 
 
 def test_a_complete_flight_leaves_no_process_and_shows_the_px4_console(begin, tmp_path, sitl_instance):
-    """With -v, on standard error; no process or port remains. The flight can't be branched."""
-    settings = ("timeline.t_end_s=2.0", f"px4.sitl.instance={sitl_instance}")
+    """With -v, on standard error; no process or port remains. It can be exported, but not branched."""
+    settings = ("timeline.t_end_s=2.0", f"px4.sitl.instance={sitl_instance}", 'run.exports=["ulog"]')
     _, errors = begin(tmp_path / "run", *settings, words=("-v",)).communicate(timeout=120)
     assert (tmp_path / "run" / "px4.log").read_text() in errors
     assert "Armed by external command" in errors
     check_nothing_is_left(tmp_path / "run", sitl_instance)
+    check_export(tmp_path / "run")
     finished = run_command("branch", str(tmp_path / "run"), "--at", "0.5", cwd=tmp_path)
     assert finished.returncode == 2
     assert "stock PX4 can't resume from a checkpoint" in finished.stderr
