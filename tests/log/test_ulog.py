@@ -12,6 +12,7 @@ import px4lockstep
 from px4lockstep.autopilots.base import UNKNOWN_MODE
 from px4lockstep.environment.projection import MapProjection
 from px4lockstep.flights.exports import read_source
+from px4lockstep.flights.parameters import parameters_of
 from px4lockstep.log.export_source import About, ExportOptions, ExportSource, HomePosition
 from px4lockstep.log.log import Log
 from px4lockstep.log.ulog import export_ulog
@@ -196,8 +197,9 @@ def test_information_is_what_readers_expect_and_has_no_clock(ulog):
     }
 
 
-def test_all_parameters_have_their_flown_values_and_types(ulog):
+def test_all_parameters_have_their_flown_values_and_types(run, ulog):
     """Those of the spec, the defaults of the others, and the aircraft's geometry."""
+    flown = parameters_of(run.spec)
     params = ulog.initial_parameters
     assert params["MPC_XY_CRUISE"] == 4.0
     assert params["COM_LOW_BAT_ACT"] == 2
@@ -205,12 +207,17 @@ def test_all_parameters_have_their_flown_values_and_types(ulog):
     assert isinstance(params["MPC_XY_CRUISE"], float)
     assert params["CA_ROTOR0_PX"] == np.float32(0.1515)
     assert params["CA_ROTOR_COUNT"] == 4
-    known = px4lockstep.px4.resolve({})
-    assert set(params) == {*known, "MAV_TYPE"}
+    assert set(params) == {*flown, "MAV_TYPE"}
     assert params["MAV_TYPE"] == 2
+    for name, value in flown.items():
+        assert (type(params[name]), params[name]) == (
+            type(value),
+            np.float32(value) if isinstance(value, float) else value,
+        )
+    known = px4lockstep.px4.resolve({})
     changed = ulog.get_default_parameters(0)
     assert changed["MPC_XY_CRUISE"] == 5.0
-    assert {name for name in known if params[name] != known[name]} == set(changed)
+    assert {name for name in flown if params[name] != known[name]} == set(changed)
 
 
 def test_texts_are_events_waypoints_and_the_outcome(run, ulog):
