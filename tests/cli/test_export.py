@@ -13,6 +13,7 @@ from exported_ulogs import check_ulog, read_ulog
 import px4lockstep
 import px4lockstep.cli
 from px4lockstep.flights.folder import RunFolder
+from px4lockstep.log.exports import FORMATS
 
 SHORT = {"timeline.t_end_s": 3.0}
 DATA = Path(__file__).parent.parent / "log" / "data"
@@ -46,6 +47,14 @@ def test_a_run_folder_is_exported_as_ulog_into_itself(folder, capsys):
     assert "run/export.ulg exists and is not overwritten; use --force" in capsys.readouterr().err
     assert run("export", "run", "--format", "ulog", "--force") == 0
     assert (folder / "export.ulg").read_bytes() == content
+
+
+def test_the_help_names_every_format(capsys):
+    """It is written out, because help does not load the table."""
+    assert run("export", "--help") == 0
+    told = " ".join(capsys.readouterr().out.split())
+    line = told.partition("--format")[2].partition("--out")[0]
+    assert [name for name in FORMATS if name not in line] == []
 
 
 def test_the_rate_limits_the_file(folder):
