@@ -12,6 +12,8 @@ from exported_ulogs import check_ulog
 from processes import is_gone, wait_until
 from sitl_instances import check_nothing_is_left
 
+from px4lockstep import diff_logs, import_ulog
+
 LONG = "timeline.t_end_s=3600.0"
 
 
@@ -47,6 +49,19 @@ def replayed(out):
     return json.loads(finished.stdout)
 
 
+def check_own_log(folder):
+    """Check PX4's own log: aligned by its clock, the positions differ by the error of its estimate."""
+    log = import_ulog(folder / "px4.ulg")
+    assert log.report.state_is_estimate
+    found = diff_logs(folder, folder / "px4.ulg")
+    assert found.alignment.way == "clock"
+    differences = {each.name: each for each in found.differences}
+    assert 0.0 < differences["pos_ned"].rms < 1.0  # the double has a plain estimator
+    assert differences["omega_body"].rms < 0.05
+    armed_s = [float(log.time_s[int(np.argmax(log["armed"]))]) for log in (found.first, found.second)]
+    assert armed_s[0] == pytest.approx(armed_s[1], abs=0.021)  # a row of the log
+
+
 @pytest.mark.slow
 def test_two_missions_are_flown_at_once_and_replayed(begin, tmp_path):
     """Two processes, two instances, with simulated sensors; each reaches its end and replays bit-identically."""
@@ -65,6 +80,7 @@ def test_two_missions_are_flown_at_once_and_replayed(begin, tmp_path):
         assert is_gone(int((folder / "px4" / "pid").read_text()))
         assert not (folder / "INCOMPLETE").exists()
     assert len(ports) == 2
+    assert not (folders[0] / "px4.ulg").exists()
 
 
 def check_export(folder):
@@ -80,15 +96,16 @@ def check_export(folder):
 
 
 def test_px4_reacts_to_a_sensor_fault_of_the_scenario(begin, tmp_path):
-    """Without GPS it descends."""
+    """Without GPS it descends. Its own log, which it keeps on request, tells the same flight."""
     events = "scenario.events=[{ at_s = 6.0, action = 'sensor_fault', sensor = 'gps' }]"
-    flight = begin(tmp_path / "run", events, "timeline.t_end_s=10.0")
+    flight = begin(tmp_path / "run", events, "timeline.t_end_s=10.0", "px4.sitl.ulog=true")
     printed, errors = flight.communicate(timeout=120)
     assert flight.returncode == 1, errors  # the mission takes longer
     summary = json.loads(printed)
     after = [event["label"] for event in summary["events"] if event["time_s"] > 6.0]
     assert sorted(after) == ["failsafe: position lost", "mode descend"]
     assert summary["autopilot_texts"] == ["No valid global position", "Failsafe activated"]
+    check_own_log(tmp_path / "run")
 
 
 def test_an_interrupt_ends_px4_and_keeps_the_log(begin, tmp_path, sitl_instance):

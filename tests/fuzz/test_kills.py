@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 from campaign_files import rows, write_campaign
 from strikes import striking
+from ulog_files import flight
 
 from px4lockstep.flights.folder import MARK, read_log
 
@@ -25,6 +26,7 @@ COMMANDS = {
     "plot": ("plot", "../base", "--out", "out.png"),
     "compare": ("compare", "../base", "--integrators", "RK4", "--out", "out"),
     "diff": ("diff", "../base", "../other", "--out", "out.png"),
+    "import": ("import", "../flight.ulg", "--out", "out"),
 }
 CAMPAIGN = ("campaign", "run", "../small.toml", "--workers", "2", "--out", "out")
 FEW, MANY = 3, 20
@@ -46,6 +48,7 @@ def home(tmp_path_factory, struck):
         code, _, text = struck.run(folder, "run", "iris", *SHORT, "--seed", seed, "--no-plots", "--out", name)
         assert code in (0, 1), text
     write_campaign(folder)
+    (folder / "flight.ulg").write_bytes(flight(0.5))
     return folder
 
 
@@ -92,7 +95,7 @@ def assert_whole(path, reference):
 
 def assert_nothing_torn(folder, reference):
     """Check that all files are complete, and that a run folder without all of them is marked."""
-    run_folders = sorted({path.parent for path in visible(folder) if path.name in (MARK, "spec.toml")})
+    run_folders = sorted({path.parent for path in visible(folder) if path.name in (MARK, "spec.toml", "summary.json")})
     for path in visible(folder):
         if path.name != MARK and "log.rows" not in path.parts:
             assert_whole(folder / path, reference / path)

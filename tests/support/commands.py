@@ -23,7 +23,7 @@ import traceback
 from pathlib import Path
 
 LOOK_S = 0.005
-MODULES = ("run", "replay", "branch", "folders", "compare", "diff", "campaign", "app")
+MODULES = ("run", "replay", "branch", "folders", "compare", "diff", "import_ulog", "campaign", "app")
 
 
 class Command:

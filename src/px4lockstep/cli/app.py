@@ -222,7 +222,8 @@ def plot(
 ) -> None:
     """Plot the flight of a run folder, or overlay several flights.
 
-    One run folder is drawn to its plots.png, several flights to overlay.png in the current folder.
+    One run folder is drawn to its plots.png, a ULog file to plots.png in the current folder, several flights to
+    overlay.png there.
     """
 
 

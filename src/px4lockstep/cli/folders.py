@@ -5,8 +5,9 @@ from pathlib import Path
 from px4lockstep.cli.output import write_err, write_out
 from px4lockstep.errors import InputError
 from px4lockstep.flights.exports import read_source
-from px4lockstep.flights.figure import draw_folder, draw_sources
+from px4lockstep.flights.figure import draw_folder, draw_sources, drawn_name
 from px4lockstep.flights.folder import LOG_PARQUET, PLOTS, check_folder, is_incomplete, read_log
+from px4lockstep.flights.imported import draw_imported
 from px4lockstep.io import check_new
 from px4lockstep.log.export_source import ExportOptions
 from px4lockstep.log.exports import check_options, format_named
@@ -19,6 +20,11 @@ def plot_runs(sources: list[Path], force: bool, out: Path | None = None, labels:
     """Plot the flight of a run folder, or overlay several flights; return the exit code."""
     from px4lockstep.plots.flight import save_plot
 
+    if len(sources) == 1 and labels is None and sources[0].is_file() and sources[0].suffix.lower() == ".ulg":
+        target = check_new(out or Path(PLOTS), force=force)
+        save_plot(draw_imported(read_log(sources[0]), drawn_name(sources[0])), target)
+        write_out(f"{target}\n")
+        return 0
     if len(sources) > 1 or sources[0].is_file():
         target = check_new(out or Path(OVERLAY), force=force)
         names = [] if labels is None else [name.strip() for name in labels.split(",")]

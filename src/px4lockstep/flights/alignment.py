@@ -109,7 +109,7 @@ def common_rows(first: Log, second: Log, alignment: Alignment) -> tuple[Log, Log
     """
     ours_us = first.time_us.astype(np.int64)
     theirs_us = second.time_us.astype(np.int64) + alignment.offset_us
-    is_common = (ours_us >= theirs_us[0]) & (ours_us <= theirs_us[-1]) if len(theirs_us) else np.zeros(0, bool)
+    is_common = (ours_us >= theirs_us[0]) & (ours_us <= theirs_us[-1])
     if not is_common.any():
         raise InputError(f"the flights have no time in common with an offset of {alignment}; use --offset")
     at_us = ours_us[is_common]

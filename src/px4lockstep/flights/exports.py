@@ -5,8 +5,9 @@ from pathlib import Path
 from px4lockstep.errors import InputError
 from px4lockstep.flights.about import about_of
 from px4lockstep.flights.folder import SUMMARY, read_log, read_summary
+from px4lockstep.flights.imported import import_report
 from px4lockstep.flights.recorded import SPEC
-from px4lockstep.log.export_source import ExportSource
+from px4lockstep.log.export_source import About, ExportSource, HomePosition
 from px4lockstep.spec.load import load_spec
 
 
@@ -16,6 +17,11 @@ def read_source(path: Path) -> tuple[ExportSource, str | None]:
     if not path.is_dir():
         return ExportSource(log), "a log file has no spec; export its run folder instead"
     summary = read_summary(path) if (path / SUMMARY).exists() else {}
+    report = import_report(path)
+    if report is not None:
+        origin = report.get("origin_deg_m")
+        home = HomePosition(*map(float, origin)) if isinstance(origin, list) and len(origin) == 3 else None
+        return ExportSource(log, About(path.resolve().name, home), summary, path), None
     try:
         spec = load_spec(path / SPEC, reads_mission=False)
     except InputError as error:

@@ -87,4 +87,4 @@ def draw_imported(log: "Log", name: str, *, is_estimate: bool | None = None) -> 
     """Return the figure of an imported flight."""
     if is_estimate is None:
         is_estimate = isinstance(log, ImportedLog) and log.report.state_is_estimate
-    return plot_flight(log, title=f"{name}, PX4's estimate" if is_estimate else name)
+    return plot_flight(log, title=f"{name}, PX4's estimate" if is_estimate else name, bands=True)

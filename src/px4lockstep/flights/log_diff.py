@@ -16,6 +16,7 @@ from px4lockstep.flights.alignment import Alignment, alignment_by_clock, alignme
 from px4lockstep.flights.figure import drawn_name
 from px4lockstep.flights.folder import read_log
 from px4lockstep.log.log import Log
+from px4lockstep.log.ulog_import import ImportedLog
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -23,6 +24,8 @@ if TYPE_CHECKING:
 ROUNDING = 2.0**-23
 """Relative distance of two neighbouring float32: ULog stores most values as float32."""
 ANGLES = ("q_bn", "est_q_bn", "q_sp")
+WRAPPED = ("yaw_sp",)
+"""Angles in radians whose whole turns do not count."""
 
 
 @dataclass(frozen=True)
@@ -96,12 +99,31 @@ class LogDiff:
         """Return a figure with both flights overlaid, at the times of the first."""
         from px4lockstep.plots.overlay import plot_overlay
 
-        title = f"{self.names[0]} and {self.names[1]}: {self.alignment}"
+        title = f"{self.names[0]} and {self.names[1]}, shifted by {self.alignment}"
         return plot_overlay(dict(zip(self.names, (self.first, self.second), strict=True)), title=title)
+
+    def _is_message(self, name: str) -> npt.NDArray[np.bool_]:
+        """Return for each row whether to compare a column there.
+
+        If the messages of a topic are at rows of the other log, as in an export, only these rows are compared:
+        between them, the value is not known.
+        """
+        is_message = np.ones(self.first.rows, np.bool_)
+        for log, offset_us in zip(self.whole, (0, self.alignment.offset_us), strict=True):
+            if isinstance(log, ImportedLog):
+                rows_us = self.first.time_us.astype(np.int64)
+                messages_us = log.messages_us.get(log.report.sources.get(name, ""), rows_us) + offset_us
+                inside = messages_us[(messages_us >= rows_us[0]) & (messages_us <= rows_us[-1])]
+                is_at_row = np.isin(rows_us, inside)
+                if len(inside) and is_at_row.sum() == len(inside):
+                    is_message &= is_at_row
+        return is_message
 
     def _difference(self, name: str) -> ColumnDifference | None:
         ours, theirs = (log[name].astype(np.float64) for log in (self.first, self.second))
         unit = self.first.unit(name)
+        if name in WRAPPED:
+            theirs = theirs + np.round((ours - theirs) / (2.0 * np.pi)) * 2.0 * np.pi
         if name in ANGLES:
             apart, scale, unit = _angle_deg(ours, theirs), np.full(len(ours), np.degrees(2.0)), "deg"
         else:
@@ -111,7 +133,7 @@ class LogDiff:
                     is_vector = self.first.column(name).shape in ("ned", "body")
                     reduce = (lambda values: np.linalg.norm(values, axis=1)) if is_vector else _largest
                     apart, scale = reduce(apart), reduce(scale)
-        is_there = np.isfinite(apart)
+        is_there = np.isfinite(apart) & self._is_message(name)
         if not is_there.any():
             return None
         apart, scale = apart[is_there], scale[is_there]

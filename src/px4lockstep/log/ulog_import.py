@@ -87,11 +87,18 @@ class ImportedLog(Log):
     Args:
         arrays: Columns by name.
         report: What the import found, and what is missing.
+        messages_us: Times of the messages of each topic, as `time_us`; at other rows, values are interpolated or held.
     """
 
-    def __init__(self, arrays: Mapping[str, Array | Callable[[], Array]], report: ImportReport) -> None:
+    def __init__(
+        self,
+        arrays: Mapping[str, Array | Callable[[], Array]],
+        report: ImportReport,
+        messages_us: Mapping[str, Array] | None = None,
+    ) -> None:
         super().__init__(arrays)
         self.report = report
+        self.messages_us = dict(messages_us or {})
 
 
 def import_ulog(path: str | Path, *, rate_hz: float | None = None) -> ImportedLog:
@@ -150,6 +157,7 @@ class _Import:
         ]
         self._copy_columns(rows_us)
         self._copy_special(rows_us)
+        self._copy_validity(rows_us)
         self.arrays["time_us"] = (rows_us - start_us).astype(np.uint64)
         self.arrays["time_s"] = (rows_us - start_us) / 1e6
         if "q_bn" in self.arrays:
@@ -169,7 +177,11 @@ class _Import:
             missing=tuple(self.missing),
             notes=tuple(self.notes),
         )
-        return ImportedLog(self.arrays, report)
+        messages_us = {
+            topic: self.file.instances(topic)[0]["timestamp"].astype(np.int64) - start_us
+            for topic in dict.fromkeys(self.sources.values())
+        }
+        return ImportedLog(self.arrays, report, messages_us)
 
     # -- rows ----------------------------------------------------------------------------------------------------
 
@@ -274,6 +286,15 @@ class _Import:
                 self._store(name, values, topic)
             self.missing += found.missing
             self.notes += found.notes
+
+    def _copy_validity(self, rows_us: Array) -> None:
+        """Copy whether PX4 reports position and velocity as valid."""
+        names = ("xy_valid", "z_valid", "v_xy_valid", "v_z_valid")
+        for columns in self.file.instances("vehicle_local_position")[:1]:
+            if all(name in columns for name in names):
+                is_valid = np.logical_and.reduce([columns[name] != 0 for name in names])
+                found = resampling.held(columns["timestamp"].astype(np.int64), is_valid, rows_us)
+                self._store("est_valid", found, "vehicle_local_position")
 
 
 def _system(file: ULogFile) -> str:

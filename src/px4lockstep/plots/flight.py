@@ -18,7 +18,7 @@ from px4lockstep.io import atomic_write
 from px4lockstep.log.events import FlightEvent, events_of
 from px4lockstep.log.log import Log
 from px4lockstep.plots.panels import motion, power
-from px4lockstep.plots.panels.marks import draw_marks, list_of, numbered
+from px4lockstep.plots.panels.marks import draw_marks, draw_modes, list_of, numbered
 from px4lockstep.plots.panels.style import STYLE
 from px4lockstep.plots.panels.track import check_waypoints, draw_track
 
@@ -43,6 +43,7 @@ def plot_flight(
     events: Iterable[FlightEvent] = (),
     title: str = "",
     area: Area | None = None,
+    bands: bool = False,
 ) -> "Figure":
     """Return the figure of a flight.
 
@@ -52,6 +53,7 @@ def plot_flight(
         events: Events to mark in addition to the events and faults in the log.
         title: Title of the figure.
         area: Fence and rally points: `Simulation.autopilot.area`.
+        bands: Whether to draw modes as coloured bands.
 
     Raises:
         InputError: If the log has no position or no rows.
@@ -86,6 +88,8 @@ def plot_flight(
             axes.set(title=name, ylabel=unit)
             first = first or axes
             draw(axes, log)
+            if bands:
+                draw_modes(axes, log, named=draw is motion.draw_height)
             draw_marks(axes, marks)
             axes.set_xlim(float(log.time_s[0]), max(float(log.time_s[-1]), float(log.time_s[0]) + 1e-6))
             if place.rowspan.stop == 4:

@@ -76,7 +76,7 @@ def plot_overlay(logs: Mapping[str, Log], *, title: str = "", parts_at_s: float 
             first = first or axes
             axes.set(title=name, ylabel=unit)
             for label, log in logs.items():
-                if needs in log:
+                if _of(log, needs):
                     axes.plot(*thinned(log.time_s, values(log)), **looks[label])
             if not axes.lines:
                 say_absent(axes)
@@ -156,6 +156,12 @@ def _mean(column: str) -> Callable[[Log], Array]:
     return mean
 
 
+def _of(log: Log, names: str) -> str:
+    """Return the first of some columns, separated by spaces, that a log has; an empty string if it has none."""
+    return next((name for name in names.split() if name in log), "")
+
+
+CURRENT, CHARGE = "battery_true_current_a battery_current_a", "soc battery_remaining"
 PANELS: tuple[tuple[int, int, str, str, str, Callable[[Log], Array]], ...] = (
     (0, 1, "Height", "above origin [m]", "pos_ned", lambda log: -log["pos_ned"][:, 2]),
     (0, 2, "Speed over ground", "[m/s]", "vel_ned", lambda log: np.linalg.norm(log["vel_ned"], axis=1)),
@@ -164,7 +170,7 @@ PANELS: tuple[tuple[int, int, str, str, str, Callable[[Log], Array]], ...] = (
     (2, 0, "Air density", "[kg/m³]", "air_density_kg_m3", lambda log: log["air_density_kg_m3"]),
     (2, 1, "Mean motor command", "[1]", "motors", _mean("motors")),
     (2, 2, "Mean rotor speed", "[rad/s]", "rotor_speed_rad_s", _mean("rotor_speed_rad_s")),
-    (3, 0, "Battery current", "[A]", "battery_true_current_a", lambda log: log["battery_true_current_a"].sum(axis=1)),
-    (3, 1, "Charge", "[%]", "soc", lambda log: 100.0 * log["soc"].mean(axis=1)),
+    (3, 0, "Battery current", "[A]", CURRENT, lambda log: log[_of(log, CURRENT)].sum(axis=1)),
+    (3, 1, "Charge", "[%]", CHARGE, lambda log: 100.0 * log[_of(log, CHARGE)].mean(axis=1)),
 )
-"""Row, column, title, unit, column of the log and values of each panel over time."""
+"""Row, column, title, unit, column of the log (or the second, if there is no first) and values of each panel."""

@@ -3,13 +3,17 @@
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
-from px4lockstep.log.events import FlightEvent
+import numpy as np
+
+from px4lockstep.log.events import FlightEvent, mode_name
 from px4lockstep.log.log import Log
-from px4lockstep.plots.panels.style import EVENT, FAULT
+from px4lockstep.plots.panels.style import EVENT, FAULT, GREY, MODE_TINTS
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
+NAME_WIDTH = 0.02
+"""Width of a character of a mode's name, as a fraction of the panel."""
 Marks = list[tuple[str, list[FlightEvent]]]
 """Marker numbers, each with its events; events close together share a marker."""
 
@@ -45,6 +49,23 @@ def draw_marks(axes: "Axes", marks: Marks) -> None:
             "fontweight": weight,
         }
         axes.annotate(number, (group[0].time_us / 1e6, 1.0), (0, 1), **place, **style, annotation_clip=False)
+
+
+def draw_modes(axes: "Axes", log: Log, *, named: bool = False) -> None:
+    """Draw the modes as bands behind the lines; with names at the bottom, where they fit."""
+    if "nav_state" not in log:
+        return
+    modes, time_s = log["nav_state"], log.time_s
+    starts = [0, *(np.flatnonzero(np.diff(modes)) + 1).tolist()]
+    tints: dict[int, str] = {}
+    for start, stop in zip(starts, [*starts[1:], log.rows - 1], strict=True):
+        mode, begin_s, end_s = int(modes[start]), float(time_s[start]), float(time_s[stop])
+        tint = tints.setdefault(mode, MODE_TINTS[len(tints) % len(MODE_TINTS)])
+        axes.axvspan(begin_s, end_s, color=tint, lw=0.0, zorder=0)
+        name = mode_name(mode)
+        if named and end_s - begin_s > NAME_WIDTH * len(name) * float(time_s[-1] - time_s[0]):
+            place = ((begin_s + end_s) / 2.0, 0.02)
+            axes.annotate(name, place, xycoords=("data", "axes fraction"), ha="center", fontsize=9.0, color=GREY)
 
 
 def list_of(marks: Marks) -> str:

@@ -20,6 +20,7 @@ def draw_height(axes: "Axes", log: Log) -> None:
     draw_line(axes, log, height_m, color=AXIS_COLOURS[2], label="flown", lw=2.2)
     if "pos_sp_ned" in log:
         draw_setpoint(axes, lines.thinned(log.time_s, -log["pos_sp_ned"][:, 2]), SETPOINT_COLOURS[2], "setpoint")
+    lines.widen(axes, 1.0)
     times_us = mission_times_us(log)
     if times_us:
         rows = np.searchsorted(log.time_us, np.array(times_us, np.uint64))

@@ -38,8 +38,8 @@ def draw_amps(axes: "Axes", log: Log) -> None:
 
 
 def draw_charge(axes: "Axes", log: Log) -> None:
-    """Draw the state of charge of the batteries."""
-    soc = log.get("soc")
+    """Draw the state of charge of the batteries, or what was measured of it."""
+    soc = _first_of(log, "soc", "battery_remaining")
     draw_many(axes, log, None if soc is None else 100.0 * soc, "battery")
     widen(axes, 10.0)
     low, high = axes.get_ylim()

@@ -7,6 +7,8 @@ AXIS_COLOURS = ("#17407f", "#d24a12", "#8cc63f")
 SETPOINT_COLOURS = ("#06142b", "#6d2104", "#2f4a0c")
 MOTOR_COLOURS = ("#17407f", "#d24a12", "#8cc63f", "#8a5fbf", "#1e9aa8", "#c9a227")
 MOTOR_STYLES = ("-", "--", "-.", (0, (1, 1.2)))
+MODE_TINTS = ("#f3f5f8", "#fdf1e3", "#eaf6e2", "#f1eaf8", "#e3f4f6", "#f9f3d8")
+"""Backgrounds of modes, light enough for all lines."""
 GREY = "0.45"
 FAULT = "#b3001b"
 EVENT = "0.55"
