@@ -460,6 +460,21 @@ def test_flight_review_finds_what_it_draws(ulog):
     assert np.isfinite(ulog.get_dataset("vehicle_attitude").data["yaw"]).all()
 
 
+def test_the_import_gives_the_exported_log_back(run, folder):
+    """To float32, at every row: true state, estimate, setpoints, motors and status."""
+    log, found = run.log, px4lockstep.import_ulog(folder / "export.ulg")
+    assert np.array_equal(found.time_us, log.time_us)
+    assert not found.report.state_is_estimate
+    assert found.report.origin_deg_m == (HOME.lat_deg, HOME.lon_deg, HOME.alt_msl_m)
+    numbers = ("pos_ned", "vel_ned", "omega_body", "est_pos_ned", "est_vel_ned", "est_omega_body")
+    for name in (*numbers, "pos_sp_ned", "vel_sp_ned", "rate_sp_body", "torque_sp_body", "thrust_sp_body", "motors"):
+        assert_float32(found[name], log[name])
+    for name in ("q_bn", "est_q_bn"):  # the import normalizes them
+        assert np.abs(found[name] - log[name]).max() < 2e-7
+    for name in ("armed", "nav_state", "mission_item", "mission_count", "mission_finished", "landed"):
+        assert np.array_equal(found[name], log[name]), name
+
+
 def test_every_field_of_every_topic_exists_in_px4s_message():
     """A name that PX4 does not have would be an error when it is written."""
     for topic in (*MOTION, *SETPOINTS, *STATUS_TOPICS, *SENSORS, GPS_TOPIC, IDEAL_GPS):
