@@ -21,7 +21,8 @@ def evaluate(plants, states, inputs, scratch, derivatives, outputs, projected, m
     """Evaluate everything that a plant can be asked at each state; states are spread evenly over the plants."""
     for k in range(len(states)):
         plant = plants[k * len(plants) // len(states)]
-        autopilot_tick(np.int64(0), states[k], inputs[k], plant, scratch[0])
+        write_outputs(0.0, states[k], inputs[k], plant, scratch[0], outputs[k])
+        autopilot_tick(np.int64(0), states[k], inputs[k], plant, outputs[k])
         rhs(0.0, states[k], inputs[k], plant, derivatives[k])
         write_outputs(0.0, states[k], inputs[k], plant, scratch[0], outputs[k])
         projected[k] = states[k]
@@ -30,10 +31,11 @@ def evaluate(plants, states, inputs, scratch, derivatives, outputs, projected, m
 
 
 @kernel
-def advance_each(plants, solvers, works, inputs, states, steps, step_us):
+def advance_each(plants, solvers, works, outputs, inputs, states, steps, step_us):
     """Integrate each state separately over some steps, with its inputs held."""
     for k in range(len(states)):
-        autopilot_tick(np.int64(0), states[k], inputs[k], plants[0], works[0].trial)
+        write_outputs(0.0, states[k], inputs[k], plants[0], works[0].trial, outputs[0])
+        autopilot_tick(np.int64(0), states[k], inputs[k], plants[0], outputs[0])
         for step in range(steps):
             integrate(step * step_us, (step + 1) * step_us, states[k], inputs[k], plants[0], solvers[0], works[0])
 
@@ -74,7 +76,7 @@ class Batch:
         """Advance every case of one aircraft by some steps of an integrator."""
         solvers = np.zeros(1, SOLVER)
         Integrator(integrator).write(solvers[0])
-        arrays = (self.plants, solvers, np.zeros(1, WORK), self.inputs, self._states)
+        arrays = (self.plants, solvers, np.zeros(1, WORK), np.zeros(1, OUTPUTS), self.inputs, self._states)
         advance_each(*map(rows, arrays), steps, step_us)
 
 

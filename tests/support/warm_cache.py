@@ -1,4 +1,4 @@
-"""Compile loop and sensors for the native and a generic CPU in parallel, so that all tests find them."""
+"""Compile loop, sensors and special rotors for the native and a generic CPU in parallel, for all tests."""
 
 import os
 import subprocess
@@ -8,8 +8,10 @@ CODE = """
 from px4lockstep.engine.simulation import Simulation
 from px4lockstep.engine.timeline import Periodic, Timeline
 from px4lockstep.sensors.suite import stage_address
+from px4lockstep.vehicle.special_rotor import special_units
 Simulation(None, Timeline(1, log=Periodic(1)))
 stage_address()
+special_units()
 """
 
 if __name__ == "__main__":

@@ -163,3 +163,11 @@ def test_impossible_motors_are_errors(keys, text):
         Motor(**keys)
     with pytest.raises(InputError, match=r"overrides\[0\]\.motor\.idle_speed_rad_s = 1200.0 is above"):
         Propulsion(overrides=[{"rotors": [1], "motor": {"idle_speed_rad_s": 1200.0}}])
+
+
+def test_only_aircraft_with_special_rotors_compile_them():
+    """The functions for first-order motors have addresses; those of an Iris are 0, so nothing was compiled for it."""
+    for aircraft, is_special in ((lagged(), True), (iris(), False)):
+        parameters = Probe(aircraft).parameters
+        addresses = [int(parameters[name]) for name in ("special_rates_address", "special_outputs_address")]
+        assert [address != 0 for address in addresses] == [is_special] * 2

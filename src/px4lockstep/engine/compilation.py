@@ -19,7 +19,6 @@ from px4lockstep.autopilots.native import step_native
 from px4lockstep.engine import loop
 from px4lockstep.engine.core import SIM, Arrays
 from px4lockstep.engine.streams import STREAMS
-from px4lockstep.engine.validator import check_purity
 from px4lockstep.estimation.estimator import step_estimator
 from px4lockstep.integrators.integrate import integrate
 from px4lockstep.jit import compiling_alone, from_cache, specialize
@@ -47,10 +46,9 @@ def compile_stages() -> None:
 
 
 def compile_plant() -> None:
-    """Compile the integrator, the purity check, the plant's outputs and the scenario."""
+    """Compile the integrator, the plant's outputs and the scenario."""
     sim = np.zeros(1, SIM)[0]
     specialize(integrate, 0, 0, sim.state, sim.inputs, sim.plant, sim.solver, sim.work)
-    specialize(check_purity, sim.validator, 0, sim)
     specialize(write_outputs, 0.0, sim.state, sim.inputs, sim.plant, sim.state, sim.bus.outputs)
     specialize(step_scenario, sim.scenario, 0, 0, 0, sim.state, sim.inputs, sim.plant, sim.bus)
 

@@ -3,7 +3,7 @@
     1  scenario         every boundary
     2  wind             wind axis; a change of the scenario's wind takes effect immediately
     3  derived outputs  autopilot and log axes, with the previous command; battery sensors (autopilot axis).
-                        In a replay without an estimator, log axis only
+                        In a replay without an estimator, log axis only, unless the plant itself reads its outputs
     4  sensors          autopilot axis, if the simulation has sensors
     5  estimator        autopilot axis; a replay takes the estimate from the recording, if it has one
     6  telemetry hooks  the axes they are registered for; they only read
@@ -44,13 +44,15 @@ from px4lockstep.engine.validator import (
     check_purity,
     check_state,
     check_time,
+    keep_what_rhs_reads,
     report,
     sanitize_command,
 )
 from px4lockstep.environment.gust import add_gusts
 from px4lockstep.environment.wind import step_wind
 from px4lockstep.estimation.estimator import step_estimator
-from px4lockstep.integrators.integrate import integrate
+from px4lockstep.integrators.integrate import FIRST, integrate
+from px4lockstep.integrators.step import take_slopes
 from px4lockstep.jit import call_void, kernel
 from px4lockstep.scenario.landing import CRASH_LIES
 from px4lockstep.scenario.stage import NOBODY, NOT_ASKED, is_over, step_scenario
@@ -211,7 +213,7 @@ def advance(arrays, k_stop):
                 return FAILED
             hold_wind(bus, inputs, sim.gusts, t_us)
 
-        if stage <= OUTPUTS and due & modes.outputs_axes:
+        if stage <= OUTPUTS and due & (modes.outputs_axes | sim.plant.traits.reads_outputs * AUTOPILOT_DUE):
             write_outputs(t_s, sim.state, inputs, sim.plant, sim.work.trial, bus.outputs)
             if validator.level >= CHEAP and check_outputs(validator, t_us, bus.outputs, sim.plant) != SOUND:
                 return FAILED
@@ -255,7 +257,7 @@ def advance(arrays, k_stop):
             cursor.autopilot_ticks += 1
 
         if due & AUTOPILOT_DUE and modes.plant != OFF:
-            may_have_moved = autopilot_tick(t_us, sim.state, inputs, sim.plant, sim.work.trial)
+            may_have_moved = autopilot_tick(t_us, sim.state, inputs, sim.plant, bus.outputs)
             is_checked = may_have_moved and validator.level >= CHEAP
             if is_checked and check_state(validator, t_us, sim.state, sim.plant) != SOUND:
                 return FAILED
@@ -266,8 +268,13 @@ def advance(arrays, k_stop):
         if validator.level >= PARANOID:
             if check_boundary(validator, t_us, bus, inputs) != SOUND:
                 return FAILED
-            if modes.plant != OFF and check_purity(validator, t_us, sim) != SOUND:
-                return FAILED
+            if modes.plant != OFF:
+                keep_what_rhs_reads(sim)
+                for _ in range(2):
+                    sim.work.k[1] = sim.work.k[0]
+                    take_slopes(t_s, 0.0, sim.state, inputs, sim.plant, sim.solver.tableau, sim.work, FIRST, FIRST + 1)
+                if check_purity(validator, t_us, sim) != SOUND:
+                    return FAILED
 
         stage = 0
         k += 1

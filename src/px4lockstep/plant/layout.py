@@ -72,6 +72,7 @@ TRAITS = record(
         ("n_motor_commands", "i8"),  # the highest motor command that drives something
         ("n_servo_commands n_batteries n_buses", "i8"),
         ("has_ground", "i8"),  # 1: there is ground at z = 0
+        ("reads_outputs", "i8"),  # 1: what it does at an autopilot tick depends on its outputs there
         ("rest_m", "f8"),  # height of the centre of mass when the vehicle stands on the ground
         ("thrust_to_weight", "f8"),  # of full thrust in the air of home
         ("capacity_ah", "f8", MAX_BATTERIES),

@@ -28,6 +28,7 @@ from px4lockstep.vehicle.contact import Contact
 from px4lockstep.vehicle.loading import NOMINAL, Loading
 from px4lockstep.vehicle.power import Bus, Power
 from px4lockstep.vehicle.propulsion import Propulsion
+from px4lockstep.vehicle.special_rotor import special_units
 
 
 @dataclass(frozen=True)
@@ -251,6 +252,7 @@ class Aircraft:
         traits["thrust_to_weight"] = self.thrust_to_weight
         traits["n_servo_commands"] = max(self.servo_channels, default=0)
         traits["has_ground"] = self.contact.kind != "no_contact"
+        traits["reads_outputs"] = any(unit.esc.cutoff_v > 0.0 for unit in self.propulsion_units)
         traits["capacity_ah"][: len(self.batteries)] = [battery.capacity_ah for battery in self.batteries]
 
     def _write_propulsion(self, m: Any) -> None:
@@ -270,6 +272,8 @@ class Aircraft:
             rotor["inertia_ratio"] = own["rotor_inertia"] / first["rotor_inertia"]
         m["is_lagged"] = self.propulsion.motor.is_lagged
         m["is_special"] = bool(tables) or self.propulsion.motor.is_lagged
+        if m["is_special"]:
+            m["special_rates_address"], m["special_outputs_address"] = special_units()
         for rec, (table, volts) in zip(m["tables"], tables, strict=False):
             table.write(rec, volts)
         m["has_cutoff"] = bool(m["cutoff_v"].any())

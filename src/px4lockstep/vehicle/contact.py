@@ -28,7 +28,7 @@ Control 107 (1985), 100-103.
 import math
 from typing import Annotated, Any, ClassVar, Literal
 
-from px4lockstep.jit import kernel, record
+from px4lockstep.jit import inlined_kernel, kernel, record
 from px4lockstep.part import KEY, Found, Part, Vector, entry, fill, misfit, spelled
 from px4lockstep.plant.layout import MAX_POINTS, REGIME_BITS
 
@@ -151,7 +151,7 @@ def legs_wrench(contact, dcm, z_down_m, vel, omega, load, dstate):
     return (fn, fe, fd), (tx, ty, tz)
 
 
-@kernel
+@inlined_kernel
 def contact_wrench(contact, dcm, z_down_m, vel, omega, load, dstate):
     """Return the ground force in world axes [N] and torque in body axes [N m]; set the regime bits."""
     if z_down_m < -contact.reach_m:

@@ -1,4 +1,4 @@
-"""Interface of the plant to the loop and the integrators: six kernels that dispatch on the kind of the plant.
+"""Interface of the plant to the loop and the integrators: seven kernels that dispatch on the kind of the plant.
 
 One compilation serves all kinds, because the kind is a number in the parameters, not a type.
 """
@@ -11,6 +11,7 @@ from px4lockstep.plant.layout import ATT, GROUPS, MAX_STATES, MULTIROTOR_PLANT, 
 from px4lockstep.plant.user import USER
 from px4lockstep.vehicle import multirotor
 from px4lockstep.vehicle.actuators import write_exact_outputs
+from px4lockstep.vehicle.contact import NONE as NO_CONTACT
 
 PLANT = record(
     [
@@ -86,13 +87,22 @@ def project(state, plant):
 
 
 @kernel
-def autopilot_tick(t_us, state, inputs, plant, scratch):
+def is_clear(state, plant):
+    """Return whether the plant is too high to touch the ground, or never reports contact."""
+    if plant.kind != MULTIROTOR_PLANT:
+        return True
+    contact = plant.multirotor.contact
+    return contact.kind == NO_CONTACT or state.x[2] < -contact.reach_m
+
+
+@kernel
+def autopilot_tick(t_us, state, inputs, plant, outputs):
     """Apply instantaneous changes at an autopilot tick; return whether the state may have changed.
 
-    `scratch` is a state buffer.
+    `outputs` are those of this tick, if the plant reads them (`traits.reads_outputs`).
     """
     if plant.kind == MULTIROTOR_PLANT:
-        multirotor.autopilot_tick(state, inputs, plant.multirotor, scratch)
+        multirotor.autopilot_tick(inputs, plant.multirotor, outputs)
     elif plant.kind == USER_PLANT:
         if plant.user.autopilot_tick_address != 0:
             call_void(plant.user.autopilot_tick_address, t_us, state, inputs, plant.user)

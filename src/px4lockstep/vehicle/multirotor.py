@@ -16,7 +16,7 @@ reaction torque on the body about it; the rotor spins in the opposite direction.
 
 from px4lockstep.environment.atmosphere import density_kg_m3, temperature_k
 from px4lockstep.environment.gravity import GRAVITY, gravity_down_m_s2
-from px4lockstep.jit import inlined_kernel, kernel, record
+from px4lockstep.jit import call_void, inlined_kernel, kernel, record
 from px4lockstep.math.quaternion import derivative, to_dcm
 from px4lockstep.plant.layout import ATT_START, MAX_MOTORS, OMEGA_START, VEL_START
 from px4lockstep.vehicle.actuators import ACTUATION, DIRECT, project_actuators, write_actuator_rates
@@ -33,7 +33,6 @@ from px4lockstep.vehicle.propulsion import PROPULSION, propeller_load
 from px4lockstep.vehicle.rigid_body import BODY, angular_acceleration
 from px4lockstep.vehicle.rotor_drag import DISK, rotor_drag_wrench
 from px4lockstep.vehicle.rotor_drag import NONE as NO_ROTOR_DRAG
-from px4lockstep.vehicle.special_rotor import lagged_voltage, special_rotor
 
 ROTOR = record(
     [
@@ -46,6 +45,9 @@ ROTOR = record(
         ("drive_ratio back_emf_ratio inertia_ratio", "f8"),
     ]
 )
+
+SPECIAL_UNITS = "special_rates_address special_outputs_address"
+"""Addresses of functions that are compiled for aircraft with special rotors only."""
 
 MULTIROTOR = record(
     [
@@ -63,14 +65,16 @@ MULTIROTOR = record(
         ("rotor_drag has_ground_effect", "i8"),  # `rotor_drag.IN_ONE_PLANE` …
         ("rolling_per_drag", "f8"),  # c_r / c_d [m], in one plane
         ("disks", DISK, MAX_MOTORS),
-        ("is_special", "i8"),  # 1: first-order motors, or a propeller from a table
+        ("is_special", "i8"),  # 1: first-order motors, or a propeller from a table: `special_rotor`
+        (SPECIAL_UNITS, "i8"),  # 0: not special
         ("is_lagged", "i8"),  # 1: first-order motors
         ("table_of", "i8", MAX_MOTORS),  # -1: none
         ("lags", LAG, MAX_MOTORS),
         ("tables", TABLE, MAX_TABLES),
         ("has_cutoff", "i8"),  # 0: no ESC has a cut-off voltage
         ("cutoff_v", "f8", MAX_MOTORS),  # of each ESC; 0: none
-    ]
+    ],
+    transient=SPECIAL_UNITS,
 )
 
 
@@ -101,40 +105,28 @@ def write_duties(state, inputs, m, duties):
 
 @inlined_kernel
 def connected_voltage(m, b, state, inputs, duties):
-    """Return the voltage of a bus with electrical motors [V]; 0 if the batteries are disconnected."""
-    return bus_voltage(m, b, state, duties) if inputs.faults.battery_disconnected == 0 else 0.0
+    """Return voltage [V] and avionics current at V0 [A] of a bus with electrical motors; 0 if it is disconnected."""
+    return bus_voltage(m, b, state, duties) if inputs.faults.battery_disconnected == 0 else (0.0, 0.0)
 
 
 @kernel
-def any_voltage(m, b, state, inputs, duties):
-    """Return the voltage of a bus with motors of any kind [V]; 0 if the batteries are disconnected."""
-    if m.is_lagged != 0 and inputs.faults.battery_disconnected == 0:
-        return lagged_voltage(m, b, state, inputs, duties)
-    return connected_voltage(m, b, state, inputs, duties)
-
-
-@kernel
-def cut_off(state, inputs, m, scratch):
+def cut_off(inputs, m, bus_voltage_v):
     """Stop the motors whose bus is below the cut-off voltage of their ESC; release those whose command is 0."""
     faults = inputs.faults
-    write_duties(state, inputs, m, scratch)
-    for b in range(m.power.n_buses):
-        voltage = any_voltage(m, b, state, inputs, scratch)
-        for i in range(m.n_rotors):
-            rotor = m.rotors[i]
-            if rotor.bus == b and m.cutoff_v[i] > 0.0:
-                command = inputs.command.motors[m.actuation.motor_channel[i]]
-                if esc_duty(rotor.propulsion, command) <= 0.0:
-                    faults.motor_cut_off_mask &= ~(1 << i)
-                elif voltage < m.cutoff_v[i]:
-                    faults.motor_cut_off_mask |= 1 << i
+    for i in range(m.n_rotors):
+        if m.cutoff_v[i] > 0.0:
+            command = inputs.command.motors[m.actuation.motor_channel[i]]
+            if esc_duty(m.rotors[i].propulsion, command) <= 0.0:
+                faults.motor_cut_off_mask &= ~(1 << i)
+            elif bus_voltage_v[m.rotors[i].bus] < m.cutoff_v[i]:
+                faults.motor_cut_off_mask |= 1 << i
 
 
 @kernel
-def autopilot_tick(state, inputs, m, scratch):
+def autopilot_tick(inputs, m, outputs):
     """Decide which ESCs cut off, and set the duties of direct motors, held until the next autopilot tick."""
     if m.has_cutoff != 0:
-        cut_off(state, inputs, m, scratch)
+        cut_off(inputs, m, outputs.bus_voltage_v)
     if m.actuation.motor.kind == DIRECT:
         for i in range(m.n_rotors):
             command = inputs.command.motors[m.actuation.motor_channel[i]]
@@ -161,42 +153,6 @@ def write_battery_rates(m, b, state, current_a, dstate):
 
 
 @kernel
-def write_special_rotors(m, state, inputs, density, dcm, dstate):
-    """Write ω̇ of special rotors and the derivatives of the batteries; return the sums that `rhs` forms of rotors."""
-    fx, fy, fz = 0.0, 0.0, 0.0
-    tx, ty, tz = 0.0, 0.0, 0.0
-    hx, hy, hz = 0.0, 0.0, 0.0
-    gx, gy, gz = 0.0, 0.0, 0.0
-    v_air_rel_vehicle = air_rel_vehicle(state, inputs, dcm)
-    for b in range(m.power.n_buses):
-        voltage = any_voltage(m, b, state, inputs, dstate)
-        bus_a = drawn_by_avionics(m, b, state, voltage)
-        for i in range(m.n_rotors):
-            rotor = m.rotors[i]
-            if rotor.bus != b:
-                continue
-            omega = state.x[m.i_rotor + i]
-            axial = axial_velocity(rotor, v_air_rel_vehicle)
-            duty = dstate.x[m.i_rotor + i]
-            thrust, torque, spin, _, drawn = special_rotor(m, i, density, omega, axial, duty, voltage)
-            if m.has_ground_effect != 0:
-                thrust *= thrust_gain(m.disks[i].pos_body_m, rotor.propulsion.radius_m, dcm, state.x[2])
-            thrust = left_of_thrust(inputs.faults, i, thrust)
-            dstate.x[m.i_rotor + i] = spin
-            bus_a += drawn
-            axis, arm, reaction = rotor.axis, rotor.moment_arm, rotor.reaction_axis
-            fx, fy, fz = fx - thrust * axis[0], fy - thrust * axis[1], fz - thrust * axis[2]
-            tx += thrust * arm[0] + torque * reaction[0]
-            ty += thrust * arm[1] + torque * reaction[1]
-            tz += thrust * arm[2] + torque * reaction[2]
-            h, g = omega * rotor.inertia_ratio, spin * rotor.inertia_ratio
-            hx, hy, hz = hx + h * reaction[0], hy + h * reaction[1], hz + h * reaction[2]
-            gx, gy, gz = gx + g * reaction[0], gy + g * reaction[1], gz + g * reaction[2]
-        write_battery_rates(m, b, state, bus_a, dstate)
-    return (fx, fy, fz), (tx, ty, tz), (hx, hy, hz), (gx, gy, gz)
-
-
-@kernel
 def rhs(state, inputs, m, dstate):
     """Write the derivative and the regime of the whole aircraft."""
     x = state.x
@@ -218,17 +174,17 @@ def rhs(state, inputs, m, dstate):
     hx, hy, hz = 0.0, 0.0, 0.0
     gx, gy, gz = 0.0, 0.0, 0.0
     n_buses = m.power.n_buses
-    if m.is_special != 0:  # instead of the loop below, which would be slower with a call in it
-        force, moment, momentum, change = write_special_rotors(m, state, inputs, density, dcm, dstate)
-        fx, fy, fz = force
-        tx, ty, tz = moment
-        hx, hy, hz = momentum
-        gx, gy, gz = change
+    if m.is_special != 0:  # instead of the loop below; the sums come in slots that are written last
+        call_void(m.special_rates_address, state, inputs, m, dstate)
+        fx, fy, fz = dx[0], dx[1], dx[2]
+        tx, ty, tz = dx[3], dx[4], dx[5]
+        hx, hy, hz = dx[6], dx[7], dx[8]
+        gx, gy, gz = dx[9], dx[10], dx[11]
         n_buses = 0
     p = m.rotors[0].propulsion
     for b in range(n_buses):
-        voltage = connected_voltage(m, b, state, inputs, dstate)
-        bus_a = drawn_by_avionics(m, b, state, voltage)
+        voltage, solved_a = connected_voltage(m, b, state, inputs, dstate)
+        bus_a = drawn_by_avionics(m.power.buses[b], voltage, solved_a)
         for i in range(n_rotors):
             rotor = m.rotors[i]
             if rotor.bus != b:
@@ -311,44 +267,53 @@ def rhs(state, inputs, m, dstate):
 
 
 @kernel
+def write_loads(state, inputs, m, duties, dcm, outputs):
+    """Write loads, currents and voltages of electrical motors; `duties` holds the duties as in `rhs`."""
+    v_air_rel_vehicle = air_rel_vehicle(state, inputs, dcm)
+    for b in range(m.power.n_buses):
+        voltage, solved_a = connected_voltage(m, b, state, inputs, duties)
+        bus_a = drawn_by_avionics(m.power.buses[b], voltage, solved_a)
+        for i in range(m.n_rotors):
+            rotor = m.rotors[i]
+            if rotor.bus != b:
+                continue
+            p = rotor.propulsion
+            omega, duty = state.x[m.i_rotor + i], duties.x[m.i_rotor + i]
+            axial = axial_velocity(rotor, v_air_rel_vehicle)
+            thrust, torque = propeller_load(p, outputs.air_density_kg_m3, omega, axial)
+            if m.has_ground_effect != 0:
+                thrust *= thrust_gain(m.disks[i].pos_body_m, p.radius_m, dcm, state.x[2])
+            current = motor_current(p, duty, voltage, omega)
+            outputs.rotor_thrust_n[i] = left_of_thrust(inputs.faults, i, thrust)
+            outputs.rotor_torque_nm[i] = torque
+            outputs.motor_current_a[i] = current
+            bus_a += duty * current * p.inverse_eta
+        outputs.bus_voltage_v[b] = voltage
+        outputs.bus_current_a[b] = bus_a
+
+
+@kernel
 def write_outputs(state, inputs, m, scratch, outputs):
     """Write loads, currents, voltages, battery status and air data; `scratch` is a state buffer."""
     x = state.x
-    density = density_kg_m3(m.home_alt_m - x[2])
-    outputs.air_density_kg_m3 = density
+    outputs.air_density_kg_m3 = density_kg_m3(m.home_alt_m - x[2])
     outputs.air_temperature_k = temperature_k(m.home_alt_m - x[2])
     dcm = to_dcm(attitude(state))
     v_air_rel_vehicle = air_rel_vehicle(state, inputs, dcm)
     outputs.air_vel_body[0], outputs.air_vel_body[1], outputs.air_vel_body[2] = v_air_rel_vehicle
     write_duties(state, inputs, m, scratch)
-    for b in range(m.power.n_buses):
-        voltage = any_voltage(m, b, state, inputs, scratch)
-        bus_a = drawn_by_avionics(m, b, state, voltage)
-        for i in range(m.n_rotors):
-            rotor = m.rotors[i]
-            if rotor.bus != b:
-                continue
-            omega = x[m.i_rotor + i]
-            duty = scratch.x[m.i_rotor + i]
-            outputs.rotor_duty[i] = duty
-            axial = axial_velocity(rotor, v_air_rel_vehicle)
-            thrust, torque, _, current, drawn = special_rotor(m, i, density, omega, axial, duty, voltage)
-            outputs.rotor_torque_nm[i] = torque
-            if m.has_ground_effect != 0:
-                thrust *= thrust_gain(m.disks[i].pos_body_m, rotor.propulsion.radius_m, dcm, x[2])
-            outputs.rotor_thrust_n[i] = left_of_thrust(inputs.faults, i, thrust)
-            outputs.motor_current_a[i] = current
-            bus_a += drawn
-        outputs.bus_voltage_v[b] = voltage
-        outputs.bus_current_a[b] = bus_a
-        for j in range(m.power.n_batteries):
-            battery = m.power.batteries[j]
-            if battery.bus == b:
-                status = outputs.battery[j]
-                status.voltage_v = voltage
-                status.current_a = battery.share * bus_a
-                status.remaining = max(0.0, x[m.i_soc + j])
-                status.warning = warning_of(battery, x[m.i_soc + j])
+    for i in range(m.n_rotors):
+        outputs.rotor_duty[i] = scratch.x[m.i_rotor + i]
+    if m.is_special != 0:
+        call_void(m.special_outputs_address, state, inputs, m, scratch, outputs)
+    else:
+        write_loads(state, inputs, m, scratch, dcm, outputs)
+    for j in range(m.power.n_batteries):
+        battery, status = m.power.batteries[j], outputs.battery[j]
+        status.voltage_v = outputs.bus_voltage_v[battery.bus]
+        status.current_a = battery.share * outputs.bus_current_a[battery.bus]
+        status.remaining = max(0.0, x[m.i_soc + j])
+        status.warning = warning_of(battery, x[m.i_soc + j])
 
 
 @kernel

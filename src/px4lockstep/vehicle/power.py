@@ -80,11 +80,10 @@ def open_voltage(m, b, state):
 
 
 @kernel
-def drawn_by_avionics(m, b, state, voltage_v):
-    """Return the current that the avionics draw from a bus whose voltage is known [A]."""
-    bus = m.power.buses[b]
-    if bus.brownout_v > 0.0 and bus.avionics_w > 0.0 and voltage_v > 0.0:
-        return avionics_current(bus, open_voltage(m, b, state))
+def drawn_by_avionics(bus, voltage_v, solved_a):
+    """Return the current that the avionics draw from a bus whose voltage is known [A]; `solved_a` is that at V0."""
+    if bus.brownout_v > 0.0 and voltage_v > 0.0:
+        return solved_a
     return avionics_current(bus, voltage_v)
 
 
@@ -172,7 +171,10 @@ def unusual_voltage(m, b, state, duties, v, v0, avionics_a):
 
 @inlined_kernel
 def bus_voltage(m, b, state, duties):
-    """Return the voltage of a bus [V]; `duties.x[i_rotor + i]` is the duty of rotor i."""
+    """Return the voltage of a bus [V] and its avionics current at V0 [A].
+
+    `duties.x[i_rotor + i]` is the duty of rotor i.
+    """
     p = m.rotors[0].propulsion
     bus = m.power.buses[b]
     r0 = bus.r0_ohm
@@ -204,8 +206,8 @@ def bus_voltage(m, b, state, duties):
                 p = rotor.propulsion
             current = (duties.x[i_rotor + i] * v - p.ke * state.x[i_rotor + i]) * p.inverse_r
             if not p.i0_a < current < p.max_current_a:
-                return unusual_voltage(m, b, state, duties, v, v0, avionics_a)
-    return v
+                return unusual_voltage(m, b, state, duties, v, v0, avionics_a), avionics_a
+    return v, avionics_a
 
 
 class Bus(Part, where="power.buses"):

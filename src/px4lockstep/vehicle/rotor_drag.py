@@ -9,7 +9,7 @@ speed itself, not with its square: the advancing blade makes more lift, and flap
 Reference: P. Martin, E. Salaün, The true role of accelerometer feedback in quadrotor control, ICRA 2010, 1623-1629.
 """
 
-from px4lockstep.jit import kernel, record
+from px4lockstep.jit import inlined_kernel, kernel, record
 from px4lockstep.vehicle.power import rotor_slots
 
 DISK = record(
@@ -25,7 +25,7 @@ NONE, IN_ONE_PLANE, ANY = range(3)
 """Kinds of rotor drag: `IN_ONE_PLANE` if all axes are +z, all hubs have the same z, and c_r / c_d is the same."""
 
 
-@kernel
+@inlined_kernel
 def rotor_drag_wrench(m, state, density_kg_m3, v_air_rel_vehicle, omega_body):
     """Return force [N] and torque [N m] of all rotors in body axes; `m` is the `MULTIROTOR` record."""
     if m.rotor_drag == IN_ONE_PLANE:
@@ -33,7 +33,7 @@ def rotor_drag_wrench(m, state, density_kg_m3, v_air_rel_vehicle, omega_body):
     return wrench_of_any(m, state, density_kg_m3, v_air_rel_vehicle, omega_body)
 
 
-@kernel
+@inlined_kernel
 def wrench_in_one_plane(m, state, density_kg_m3, v_air_rel_vehicle, omega_body):
     """Return the wrench of rotors in one plane: sums over the rotors, so that the vectors are needed only once."""
     p, q, r = omega_body
