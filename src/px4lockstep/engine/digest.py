@@ -26,21 +26,27 @@ ROWS_PER_CHUNK = 512
 """Small enough to stay in the processor's cache between packing and hashing."""
 
 
+Part = tuple[npt.NDArray[Any], dict[str, npt.NDArray[Any]]]
+"""Packed rows, and the fault kinds added later, by name."""
+
+
 @functools.cache
-def flight_dtype(n_x: int, faults: np.dtype[Any]) -> np.dtype[Any]:
-    """Return the packed layout of a row: the fields of every digest, then the fault kinds added later."""
+def flight_dtype(n_x: int, faults: np.dtype[Any], has_later: bool) -> np.dtype[Any]:
+    """Return the packed layout of a row: the fields of every digest, then the fault kinds added later if asked for."""
     own = {name: (faults[name].base.newbyteorder("<"), faults[name].shape) for name in faults.names or ()}
     first = [(name, *own[name]) for name in FIRST]
     later = [(name, *own[name]) for name in own if name not in FIRST]
     held: list[Any] = [("motors", "<f8", MAX_MOTORS), ("servos", "<f8", MAX_SERVOS), ("wind_ned", "<f8", 3)]
     kinds = [("faults", first), ("later_faults", later)]
-    return np.dtype([("time_us", "<u8"), ("x", "<f8", n_x), *held, *kinds[: 1 + bool(later)]])
+    return np.dtype([("time_us", "<u8"), ("x", "<f8", n_x), *held, *kinds[: 1 + (has_later and bool(later))]])
 
 
-def pack_flight(time_us: Any, x: npt.NDArray[Any], inputs: npt.NDArray[Any]) -> npt.NDArray[Any]:
-    """Pack rows of time, state and held inputs."""
+def pack_flight(
+    time_us: Any, x: npt.NDArray[Any], inputs: npt.NDArray[Any], has_later: bool = True
+) -> npt.NDArray[Any]:
+    """Pack rows of time, state and held inputs, with or without the fault kinds added later."""
     faults = inputs["faults"]
-    packed = np.empty(len(inputs), flight_dtype(x.shape[1], faults.dtype))
+    packed = np.empty(len(inputs), flight_dtype(x.shape[1], faults.dtype, has_later))
     packed["time_us"] = time_us
     packed["x"] = x
     packed["motors"] = inputs["command"]["motors"]
@@ -64,21 +70,34 @@ def pack_live(time_us: Any, bus: npt.NDArray[Any]) -> npt.NDArray[Any]:
 
 def flight_digest(log: npt.NDArray[Any], state: npt.NDArray[np.float64], end: npt.NDArray[Any] | None = None) -> str:
     """Return the digest of a log and of the packed end of the flight, by default the last row of the log."""
+    times_us, inputs = log["time_us"], log["inputs"]
+    later = [name for name in inputs["faults"].dtype.names if name not in FIRST]
     parts = (
-        pack_flight(log["time_us"][part], state[part], log["inputs"][part]) for part in blocks(log, ROWS_PER_CHUNK)
+        (pack_flight(times_us[part], state[part], inputs[part], False), {k: inputs["faults"][k][part] for k in later})
+        for part in blocks(log, ROWS_PER_CHUNK)
     )
     if end is None:
-        end = pack_flight(log["time_us"][-1:], state[-1:], log["inputs"][-1:])
-    return _digest_of(chain(parts, [end]))
+        end = pack_flight(times_us[-1:], state[-1:], inputs[-1:])
+    return _digest_of(chain(parts, [_split(end)]))
 
 
 def live_digest(log: npt.NDArray[Any], end: npt.NDArray[Any]) -> str:
     """Return the digest of the fields that only a live run has, from a log and the packed end of the flight."""
     parts = (pack_live(log["time_us"][part], log["bus"][part]) for part in blocks(log, ROWS_PER_CHUNK))
-    return _digest_of(chain(parts, [end]))
+    return _digest_of((part, {}) for part in chain(parts, [end]))
 
 
-def _digest_of(packed: Iterable[npt.NDArray[Any]]) -> str:
+def _split(packed: npt.NDArray[Any]) -> Part:
+    """Split packed rows into those of every digest and the fault kinds added later."""
+    names = packed.dtype.names or ()
+    if "later_faults" not in names:
+        return packed, {}
+    later = packed["later_faults"]
+    first = repack_fields(packed[[name for name in names if name != "later_faults"]])
+    return first, {name: later[name] for name in later.dtype.names or ()}
+
+
+def _digest_of(packed: Iterable[Part]) -> str:
     """Return the SHA-256 of packed rows, in order, as hexadecimal.
 
     A fault kind that was added later and is not 0 everywhere appends its name and the SHA-256 of its values.
@@ -86,14 +105,10 @@ def _digest_of(packed: Iterable[npt.NDArray[Any]]) -> str:
     digest = hashlib.sha256()
     later: dict[str, Any] = {}
     used: set[str] = set()
-    for part in packed:
-        if "later_faults" not in (part.dtype.names or ()):
-            digest.update(part.data)
-            continue
-        first = [name for name in part.dtype.names or () if name != "later_faults"]
-        digest.update(repack_fields(part[first]).data)
-        for name in part["later_faults"].dtype.names or ():
-            numbers = np.ascontiguousarray(part["later_faults"][name])
+    for part, kinds in packed:
+        digest.update(part.data)
+        for name, values in kinds.items():
+            numbers = np.ascontiguousarray(values, values.dtype.newbyteorder("<"))
             later.setdefault(name, hashlib.sha256()).update(numbers.data)
             if numbers.any():
                 used.add(name)
