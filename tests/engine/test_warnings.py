@@ -43,3 +43,16 @@ def test_the_warning_for_a_long_fixed_step_names_the_time_constant(aircraft, ste
         assert len(warnings) == 1
         assert re.search(expected, warnings[0])
     assert Simulation(aircraft, timeline, integrator=Integrator("RK45")).warnings == ()
+
+
+def test_a_step_that_ends_at_contact_may_be_twice_as_long():
+    """RK4 keeps its order there; Euler has none to keep. The limit is 0.4 times 2554 us."""
+    for kind, step_us, split, warns in (
+        ("RK4", 1_020, True, False),
+        ("RK4", 1_025, True, True),
+        ("RK4", 1_020, False, True),
+        ("Euler", 1_020, True, True),
+    ):
+        timeline = Timeline(100_000, physics=Periodic(step_us))
+        integrator = Integrator(kind, split_at_contact=split)
+        assert bool(Simulation(iris(), timeline, integrator=integrator).warnings) == warns

@@ -114,7 +114,7 @@ DECISION_M_S2 = 0.01
 
 
 def flown_and_exact(seed):
-    """Fly RK4 at 2 ms and RK45 at 1e-10, both with the autopilot; return the log, distances, and row of touchdown."""
+    """Fly RK4 at 4 ms and RK45 at 1e-10, both with the autopilot; return the log, distances, and row of touchdown."""
     names = ("pos", "vel", "omega", "rotor", "soc", "v1")
     tight = {f"plant.integrator.{kind}tol_{name}": 1e-10 for kind in "ra" for name in names}
     tight |= {"plant.integrator.kind": "RK45", "plant.integrator.atol_att_rad": 1e-10}

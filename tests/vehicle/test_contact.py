@@ -296,7 +296,7 @@ def test_a_split_step_ends_at_the_last_microsecond_above_the_ground(kind, evalua
 
 
 def test_a_flight_without_contact_is_not_split():
-    """The same bytes with and without the option, in the air; adaptive steps ignore it."""
+    """The same bytes and evaluations with and without the option, in the air; adaptive steps ignore it."""
     high = resting_iris(Contact(), pos_ned=(0.0, 0.0, -100.0))
     for kind, step_us in (("Euler", 1_000), ("RK4", 1_000), ("RK45", None)):
         with_option, without = (
@@ -304,6 +304,7 @@ def test_a_flight_without_contact_is_not_split():
             for split in (True, False)
         )
         assert with_option.log_state.tobytes() == without.log_state.tobytes()
+        assert with_option.statistics.evaluations == without.statistics.evaluations
 
 
 def test_a_stiff_drop_comes_to_rest():

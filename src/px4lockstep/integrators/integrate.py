@@ -15,7 +15,8 @@ its previous value.
 
 **Contact.** A fixed step ignores kinks, unless `splits_at_contact` is set. Then bisection finds the longest step, in
 whole microseconds, after which the same points touch the ground as before it. That step is taken, then one of a
-microsecond, and the remainder of the interval follows in the same way.
+microsecond, and the remainder of the interval follows in the same way. A vehicle too high to touch the ground takes
+plain steps, without the further evaluation that shows what touches it.
 """
 
 import math
@@ -28,7 +29,7 @@ from px4lockstep.jit import kernel
 from px4lockstep.math.exponential import pow
 from px4lockstep.plant.layout import MAX_STATES
 from px4lockstep.vehicle.contact import TOUCHING
-from px4lockstep.vehicle.dispatch import project, settle
+from px4lockstep.vehicle.dispatch import is_clear, project, settle
 
 FIRST = np.int64(0)
 
@@ -120,15 +121,18 @@ def integrate(t0_us, t1_us, state, inputs, plant, solver, work):
     n_stages = solver.tableau.n_stages
     start_us = float(t0_us)
     interval_us = float(t1_us - t0_us)
-    if solver.is_adaptive == 0 and solver.splits_at_contact != 0:
-        return integrate_split(start_us, interval_us, state, inputs, plant, solver, work)
-    if solver.is_adaptive == 0:
+    may_touch = solver.is_adaptive == 0 and solver.splits_at_contact != 0 and not is_clear(state, plant)
+    if solver.is_adaptive == 0 and not may_touch:
         h_s = interval_us / 1e6
         take_slopes(start_us / 1e6, h_s, state, inputs, plant, solver.tableau, work, FIRST, n_stages)
         combine(plant.n_x, h_s, state, work, solver.tableau, n_stages)
-        accept(h_s, state, inputs, plant, solver, work)
         solver.evaluations += n_stages
-        return REACHED
+        may_touch = solver.splits_at_contact != 0 and not is_clear(work.trial, plant)
+        if not may_touch:
+            accept(h_s, state, inputs, plant, solver, work)
+            return REACHED
+    if may_touch:
+        return integrate_split(start_us, interval_us, state, inputs, plant, solver, work)
 
     done_us, attempts = 0.0, 0
     first = FIRST  # first slope to evaluate: after a rejected step, slope 0 is still valid

@@ -164,6 +164,11 @@ class Integrator(Part):
         """Whether the step size is adaptive: the method supports it and `adaptive` is set."""
         return self.adaptive and bool(self.method.e)
 
+    @property
+    def keeps_its_order(self) -> bool:
+        """Whether no step of RK4 crosses the kink where a point touches the ground."""
+        return self.kind == "RK4" and self.split_at_contact
+
     def rtol_of(self, group: str) -> float:
         """Return the relative tolerance of a group."""
         return 0.0 if group == "att" else float(getattr(self, f"rtol_{group}"))
