@@ -71,7 +71,7 @@ def pack_live(time_us: Any, bus: npt.NDArray[Any]) -> npt.NDArray[Any]:
 def flight_digest(log: npt.NDArray[Any], state: npt.NDArray[np.float64], end: npt.NDArray[Any] | None = None) -> str:
     """Return the digest of a log and of the packed end of the flight, by default the last row of the log."""
     times_us, inputs = log["time_us"], log["inputs"]
-    later = [name for name in inputs["faults"].dtype.names if name not in FIRST]
+    later = [name for name in inputs["faults"].dtype.names or () if name not in FIRST]
     parts = (
         (pack_flight(times_us[part], state[part], inputs[part], False), {k: inputs["faults"][k][part] for k in later})
         for part in blocks(log, ROWS_PER_CHUNK)
