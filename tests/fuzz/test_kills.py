@@ -21,6 +21,7 @@ COMMANDS = {
     "run": ("run", "iris", *SHORT, "--out", "out"),
     "branch": ("branch", "../base", "--at", "1.0", "--out", "out"),
     "export": ("export", "../base", "--out", "out.csv"),
+    "export mat": ("export", "../base", "--format", "mat", "--out", "out.mat"),
     "export parquet": ("export", "../base", "--format", "parquet", "--out", "out.parquet"),
     "export ulog": ("export", "../base", "--format", "ulog", "--out", "out.ulg"),
     "plot": ("plot", "../base", "--out", "out.png"),

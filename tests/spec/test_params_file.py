@@ -136,12 +136,14 @@ def test_errors_of_a_file_are_in_the_report_of_the_spec_with_their_lines(tmp_pat
     assert "plant.no" in text
 
 
-def test_a_value_that_the_built_in_autopilot_lacks_is_an_error_with_its_line(tmp_path):
-    """Real PX4 has it."""
-    path = write(tmp_path, f"# head\n{line_of('CA_METHOD', 0)}", "own.params")
-    with pytest.raises(InputError, match=r"CA_METHOD = 0 is not implemented.*own\.params line 2"):
-        load_spec("iris", {"autopilot.params_file": str(path)})
-    load_spec("iris", {"autopilot.params_file": str(path), "autopilot.kind": "px4"})
+def test_a_value_that_the_built_in_autopilot_lacks_has_no_effect(tmp_path):
+    """Real PX4 has it. The warning names it first, with its value."""
+    lines = [line_of("UNUSED", 1), line_of("CA_METHOD", 0), line_of("RTL_TYPE", 5), line_of("MPC_Z_P", 0.9)]
+    path = write(tmp_path, "\n".join(lines), "own.params")
+    spec = load_spec("iris", {"autopilot.params_file": str(path)})
+    assert flown(spec, "CA_METHOD", "RTL_TYPE") == (2, 5)
+    (warning,) = build(spec).warnings
+    assert warning.endswith("2 of 4 parameters have no effect on the built-in autopilot: CA_METHOD = 0, UNUSED")
 
 
 def test_a_later_file_replaces_an_earlier_one(tmp_path):

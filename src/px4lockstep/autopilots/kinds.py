@@ -5,7 +5,6 @@ capabilities. It defines
 
 * `make(own, px4, home, mission)`, which returns the autopilot for a flight,
 * `check_parameter(own, name, value)`, which checks one of `autopilot.params`, unless the kind accepts all of PX4's,
-* `check_file_parameter(own, name, value)`, which checks one of `autopilot.file_params`, under the same condition,
 * `uses_parameter(name)`, whether a PX4 parameter can have an effect,
 * `flown_params(own, px4, aircraft)`, which returns the PX4 parameters of a flight,
 * `locate(px4)`, which finds its code, if that is not part of this package,
@@ -136,8 +135,6 @@ class AutopilotOptions(Part):
         for name, value in self.file_params.items():
             try:
                 check_known(name, value)
-                if not kind.capabilities.takes_px4_params:
-                    kind.call("check_file_parameter", self, name, value)
             except InputError as error:
                 yield ("file_params", name), f"{KEY}: {error}"
 

@@ -230,15 +230,20 @@ def plot(
 @command(app, "folders.export_run")
 def export(
     folder: Annotated[Path, typer.Argument(metavar="RUN", help="Run folder or log file.")],
-    to: Annotated[str, typer.Option("--format", metavar="FORMAT", help="csv, parquet or ulog.")] = "csv",
+    to: Annotated[
+        str, typer.Option("--format", metavar="FORMAT", help="csv, parquet, ulog, kml, gpx, mat or params.")
+    ] = "csv",
     out: OutOption = None,
     columns: Annotated[
-        str | None, typer.Option(metavar="NAME,NAME,…", help="Comma-separated columns, for csv and parquet.")
+        str | None, typer.Option(metavar="NAME,NAME,…", help="Comma-separated columns, for csv, parquet and mat.")
     ] = None,
-    rate: Annotated[float | None, typer.Option(metavar="HZ", help="Maximum rate of state topics, for ulog.")] = None,
+    rate: Annotated[
+        float | None, typer.Option(metavar="HZ", help="Maximum rate of state topics (ulog) or track (kml, gpx).")
+    ] = None,
+    start: Annotated[str | None, typer.Option(metavar="TIME", help="UTC at simulated time 0, for gpx.")] = None,
     force: ForceOption = False,
 ) -> None:
-    """Export the flight of a run folder: as CSV, as Parquet, or as ULog for PlotJuggler and Flight Review."""
+    """Export the flight of a run folder: table, ULog, map, MAT file, or parameters for QGroundControl."""
 
 
 @command(app, "import_ulog.import_file", "import")

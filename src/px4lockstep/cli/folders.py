@@ -1,5 +1,6 @@
 """`px4lockstep plot` and `export`: plot one flight or several, export the log of a run folder."""
 
+from datetime import UTC, datetime
 from pathlib import Path
 
 from px4lockstep.cli.output import write_err, write_out
@@ -14,6 +15,8 @@ from px4lockstep.log.exports import check_options, format_named
 from px4lockstep.log.log import Log
 
 OVERLAY = "overlay.png"
+FIRST_YEAR, LAST_YEAR = 1970, 2999
+"""Years that tools for GPS tracks handle."""
 
 
 def plot_runs(sources: list[Path], force: bool, out: Path | None = None, labels: str | None = None) -> int:
@@ -52,10 +55,11 @@ def export_run(
     out: Path | None = None,
     columns: str | None = None,
     rate: float | None = None,
+    start: str | None = None,
 ) -> int:
     """Export the flight of a run folder, or a log file; return the exit code."""
     names = None if columns is None else tuple(name.strip() for name in columns.split(","))
-    options = ExportOptions(names, rate)
+    options = ExportOptions(names, rate, None if start is None else utc_time(start))
     chosen = format_named(to, "--format")
     check_options(chosen, options)
     source, problem = read_source(folder)
@@ -71,6 +75,18 @@ def export_run(
     chosen.write(source, target, options)
     write_out(f"{target}\n")
     return 0
+
+
+def utc_time(text: str) -> datetime:
+    """Return a time in UTC; without an offset, it is taken as UTC."""
+    try:
+        time = datetime.fromisoformat(text)
+        time = time.replace(tzinfo=UTC) if time.tzinfo is None else time.astimezone(UTC)
+    except (ValueError, OverflowError) as error:
+        raise InputError(f"--start {text!r} is not a time; it must be like 2026-05-01T12:00:00Z") from error
+    if not FIRST_YEAR <= time.year <= LAST_YEAR:
+        raise InputError(f"--start {text!r} is out of range; its year must be {FIRST_YEAR} to {LAST_YEAR}")
+    return time
 
 
 def _warn_of_incomplete(folder: Path, log: Log) -> None:

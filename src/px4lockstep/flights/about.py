@@ -1,7 +1,7 @@
 """What exporters get of a spec: home, mission, batteries and the parameters that were flown."""
 
 from px4lockstep.flights.parameters import parameters_of
-from px4lockstep.log.export_source import About, HomePosition
+from px4lockstep.log.export_source import About
 from px4lockstep.px4.missions import Mission
 from px4lockstep.px4.parameters import known_parameters, stored
 from px4lockstep.spec.spec import Spec
@@ -14,7 +14,7 @@ def about_of(spec: Spec, mission: Mission | None) -> About:
     parameters = {name: stored(known[name], value) if name in known else value for name, value in flown.items()}
     return About(
         name=spec.aircraft.name,
-        home=HomePosition(spec.home.lat_deg, spec.home.lon_deg, spec.home.alt_msl_m),
+        home=spec.home.position,
         mission=mission,
         batteries=spec.power.batteries,
         parameters=parameters,

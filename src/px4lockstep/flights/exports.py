@@ -8,6 +8,7 @@ from px4lockstep.flights.folder import SUMMARY, read_log, read_summary
 from px4lockstep.flights.imported import import_report
 from px4lockstep.flights.recorded import SPEC
 from px4lockstep.log.export_source import About, ExportSource, HomePosition
+from px4lockstep.log.geographic import with_home
 from px4lockstep.spec.load import load_spec
 
 
@@ -21,7 +22,8 @@ def read_source(path: Path) -> tuple[ExportSource, str | None]:
     if report is not None:
         origin = report.get("origin_deg_m")
         home = HomePosition(*map(float, origin)) if isinstance(origin, list) and len(origin) == 3 else None
-        return ExportSource(log, About(path.resolve().name, home), summary, path), None
+        about = About(path.resolve().name, home)
+        return ExportSource(log if home is None else with_home(log, home), about, summary, path), None
     try:
         spec = load_spec(path / SPEC, reads_mission=False)
     except InputError as error:
@@ -30,4 +32,4 @@ def read_source(path: Path) -> tuple[ExportSource, str | None]:
         mission = spec.mission
     except InputError:  # the mission file was moved or removed
         mission = None
-    return ExportSource(log, about_of(spec, mission), summary, path), None
+    return ExportSource(with_home(log, spec.home.position), about_of(spec, mission), summary, path), None

@@ -155,7 +155,10 @@ class RunFolder:
             about, log = about_of(run.spec, run.flight.mission), run.log.select(self._columns)
             source = ExportSource(log, about, summary_of(run, self.path), self.path)
             for each in self.exports:
-                each.write(source, self.path / each.file_name, ExportOptions())
+                try:
+                    each.write(source, self.path / each.file_name, ExportOptions())
+                except InputError as error:  # columns or parameters that this flight does not have
+                    raise OutputError(f"{self.path / each.file_name} can't be written: {error}") from error
 
     def _keep_ulog(self, _: "Run") -> None:
         """Move the log that stock PX4 wrote, the largest if it wrote several, to `px4.ulg`."""

@@ -8,7 +8,8 @@ from px4lockstep.autopilots.kinds import flown_params
 from px4lockstep.errors import InputError
 from px4lockstep.flights.recorded import SPEC, recorded_spec
 from px4lockstep.flights.recording.file import read_recording
-from px4lockstep.px4.params_files import format_params, load_params, shortest
+from px4lockstep.px4.parameters import known_parameters, stored
+from px4lockstep.px4.params_files import load_params, shortest
 from px4lockstep.spec.build import build_aircraft
 from px4lockstep.spec.load import load_spec
 from px4lockstep.spec.spec import Spec
@@ -19,9 +20,10 @@ RECORDING_SUFFIX = ".h5"
 
 
 def parameters_of(spec: Spec) -> dict[str, float | int]:
-    """Return the PX4 parameters of a spec's flight by name, with floats as float32 in their shortest form."""
-    found = flown_params(spec.autopilot, spec.px4, build_aircraft(spec))
-    return {name: value if isinstance(value, int) else shortest(value) for name, value in sorted(found.items())}
+    """Return the PX4 parameters of a spec's flight by name, with PX4's types, floats in their shortest form."""
+    found, known = flown_params(spec.autopilot, spec.px4, build_aircraft(spec)), known_parameters()
+    typed = {name: stored(known[name], value) if name in known else value for name, value in sorted(found.items())}
+    return {name: value if isinstance(value, int) else shortest(value) for name, value in typed.items()}
 
 
 def read_parameters(source: str | Path) -> dict[str, float | int]:
@@ -36,12 +38,6 @@ def read_parameters(source: str | Path) -> dict[str, float | int]:
             raise InputError(f"{source} is not a run folder: it has no {SPEC}")
         return parameters_of(load_spec(path / SPEC, reads_mission=False))
     return parameters_of(load_spec(str(source), reads_mission=False))
-
-
-def params_text(spec: Spec) -> str:
-    """Return the parameters of a spec's flight as the text of a `.params` file."""
-    comments = (f"Parameters of {spec.aircraft.name}, flown by {spec.autopilot.capabilities.name}", "")
-    return format_params(parameters_of(spec), comments)
 
 
 @dataclass(frozen=True)

@@ -22,6 +22,7 @@ from px4lockstep.flights.outcome import FLOWN, Outcome, judge
 from px4lockstep.flights.recorded import source_of
 from px4lockstep.flights.recording.recording import Recording
 from px4lockstep.flights.summary import Summary, summarize
+from px4lockstep.log.geographic import with_home
 from px4lockstep.log.log import Log
 from px4lockstep.log.messages import columns_of
 from px4lockstep.log.sink import LogSink
@@ -72,8 +73,8 @@ class Run:
 
     @cached_property
     def log(self) -> Log:
-        """The log: `run.log["pos_ned"]`."""
-        return Log.of(self.simulation)
+        """The log: `run.log["pos_ned"]`; it also has `lat_deg`, `lon_deg` and `alt_msl_m` if asked for by name."""
+        return with_home(Log.of(self.simulation), self.spec.home.position)
 
     @cached_property
     def uorb(self) -> dict[str, dict[str, npt.NDArray[Any]]]:

@@ -16,6 +16,7 @@ from px4lockstep.flights.recorded import SPEC
 from px4lockstep.flights.recording.file import NAME as RECORDING
 from px4lockstep.flights.recording.file import read_recording
 from px4lockstep.flights.recording.recording import Recording
+from px4lockstep.log.geographic import with_home
 from px4lockstep.log.log import Log
 from px4lockstep.spec.load import load_spec
 from px4lockstep.spec.spec import Spec
@@ -44,12 +45,16 @@ class SavedRun:
 
     @cached_property
     def log(self) -> Log:
-        """The log; for a run that was killed, the rows that it wrote.
+        """The log; for a run that was killed, the rows that it wrote. See `Run.log`.
 
         Raises:
             InputError: If there is none.
         """
-        return read_log(self.folder)
+        log = read_log(self.folder)
+        try:
+            return with_home(log, load_spec(self.folder / SPEC, reads_mission=False).home.position)
+        except InputError:  # without a spec, there is no home
+            return log
 
     @cached_property
     def summary(self) -> dict[str, Any]:

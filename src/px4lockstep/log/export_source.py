@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
@@ -66,8 +67,10 @@ class ExportOptions:
 
     Args:
         columns: Names of log columns; all by default.
-        rate_hz: Maximum rate; every row of the log by default.
+        rate_hz: Maximum rate; by default every row of the log, or 10 Hz in a map.
+        start: UTC at simulated time 0; by default a fixed one.
     """
 
     columns: tuple[str, ...] | None = None
     rate_hz: float | None = None
+    start: datetime | None = None

@@ -10,6 +10,9 @@ from pathlib import Path
 from px4lockstep.errors import InputError, suggestion
 from px4lockstep.log.csv import SIDE_SUFFIX, export_csv
 from px4lockstep.log.export_source import ExportOptions, ExportSource
+from px4lockstep.log.maps import export_gpx, export_kml
+from px4lockstep.log.matlab import export_matlab
+from px4lockstep.log.params import export_params
 from px4lockstep.log.parquet import export_parquet
 from px4lockstep.log.ulog import export_ulog
 
@@ -27,6 +30,7 @@ class ExportFormat:
     takes_columns: bool = False  # accepts `ExportOptions.columns`
     takes_rate: bool = False  # accepts `ExportOptions.rate_hz`
     needs_spec: bool = False  # uses `ExportSource.about`
+    takes_start: bool = False  # accepts `ExportOptions.start`
     side_suffix: str = ""  # of a second file, written next to the first one
 
     def files(self, path: Path) -> tuple[Path, ...]:
@@ -47,6 +51,14 @@ FORMATS = {
         ),
         ExportFormat("parquet", "export.parquet", "Apache Parquet", export_parquet, takes_columns=True),
         ExportFormat("ulog", "export.ulg", "ULog, PX4's log format", export_ulog, takes_rate=True, needs_spec=True),
+        ExportFormat("kml", "export.kml", "KML, for Google Earth", export_kml, takes_rate=True, needs_spec=True),
+        ExportFormat(
+            "gpx", "export.gpx", "GPX, a GPS track", export_gpx, takes_rate=True, takes_start=True, needs_spec=True
+        ),
+        ExportFormat(
+            "mat", "export.mat", "MAT file, for MATLAB and Octave", export_matlab, takes_columns=True, needs_spec=True
+        ),
+        ExportFormat("params", "export.params", "parameters, for QGroundControl", export_params, needs_spec=True),
     )
 }
 """All formats by name."""
@@ -65,6 +77,7 @@ def check_options(chosen: ExportFormat, options: ExportOptions) -> None:
     for is_given, is_taken, option in (
         (options.columns is not None, chosen.takes_columns, "columns"),
         (options.rate_hz is not None, chosen.takes_rate, "rate"),
+        (options.start is not None, chosen.takes_start, "start"),
     ):
         if is_given and not is_taken:
             having = [each.name for each in FORMATS.values() if getattr(each, f"takes_{option}")]

@@ -31,6 +31,7 @@ WHY_ABSENT = {
     "aircraft": "the run's plant is not an aircraft, or does not have it",
     "reference": "it is only for plants that are not aircraft",
     "fault": "the run has no such fault",
+    "home": "it needs the home position, so use `run.log` of a flight or `px4lockstep export` of a run folder",
 }
 """Why a log lacks a column, by the requirement of the column."""
 COUNTS = {"rotors": "motors", "motors": "motor_commands", "servos": "servo_commands"}
@@ -46,15 +47,26 @@ class Log:
 
     Args:
         arrays: Columns by name; an array, or a function that computes it on first access.
+        on_request: Functions for columns that are not listed and not written to files, unless they are selected.
     """
 
-    def __init__(self, arrays: Mapping[str, Array | Callable[[], Array]]) -> None:
-        unknown = [name for name in arrays if name not in BY_NAME]
+    def __init__(
+        self,
+        arrays: Mapping[str, Array | Callable[[], Array]],
+        on_request: Mapping[str, Callable[[], Array]] | None = None,
+    ) -> None:
+        unknown = [name for name in (*arrays, *(on_request or ())) if name not in BY_NAME]
         if unknown:
             raise InputError(f"columns {unknown} are not in the log schema; see px4lockstep.log.schema.COLUMNS")
         if "time_us" not in arrays:
             raise InputError("a log needs the column time_us")
         self._arrays = {column.name: arrays[column.name] for column in COLUMNS if column.name in arrays}
+        requested: dict[str, Array | Callable[[], Array]] = dict(on_request or {})
+        self._on_request = {name: array for name, array in requested.items() if name not in arrays}
+
+    def with_on_request(self, functions: Mapping[str, Callable[[], Array]]) -> "Log":
+        """Return this log with columns that exist only if they are asked for by name."""
+        return Log(self._arrays, functions)
 
     @classmethod
     def of(cls, simulation: Simulation) -> "Log":
@@ -124,7 +136,7 @@ class Log:
 
     def column(self, name: str) -> Column:
         """Return the schema entry of a column of this log; raise if it has no such column."""
-        if name in self._arrays:
+        if name in self._arrays or name in self._on_request:
             return BY_NAME[name]
         if name in BY_NAME:
             raise InputError(f"this log has no column {name!r}: {WHY_ABSENT[BY_NAME[name].needs]}")
@@ -142,7 +154,7 @@ class Log:
         wanted = dict.fromkeys(["time_us", *names])
         for name in wanted:
             self.column(name)
-        return Log({name: self._arrays[name] for name in self._arrays if name in wanted})
+        return Log({name: array for name, array in (self._arrays | self._on_request).items() if name in wanted})
 
     def flat(self) -> Iterator[tuple[str, Column, Array]]:
         """Yield name, schema entry and values of each column of a file: one column per component."""
@@ -156,9 +168,10 @@ class Log:
 
     def _by_reference(self, name: str) -> Array:
         """Return a column without copying it, even from a file; compute a derived one once."""
-        array = self._arrays[name]
+        arrays = self._arrays if name in self._arrays else self._on_request
+        array = arrays[name]
         if callable(array):
-            array = self._arrays[name] = locked(array())
+            array = arrays[name] = locked(array())
         return array
 
 
@@ -212,6 +225,7 @@ def _arrays_of(
         "estimator": int(modes["estimator"]) != 0,
         "autopilot": int(modes["autopilot"]) in (NATIVE, PYTHON_WITH_STATUS),
         "fault": True,
+        "home": False,
     }
     starts, stops = plant["group_start"].tolist(), plant["group_stop"].tolist()
     groups = {name: state[:, start:stop] for name, start, stop in zip(GROUPS, starts, stops, strict=True)}

@@ -40,7 +40,8 @@ class Column:
     source: str  # `state.<group>`, `bus.<field>`, `inputs.<field>`, or `derived`
     needs: str = ""
     """The stage that writes the column (`sensors`, `estimator`, `autopilot`), the kind of plant (`aircraft`,
-    `reference`), or `fault` for a fault that occurs: a run without it lacks the column. Empty: every run has the
+    `reference`), `home` for a log whose home position is known, or `fault` for a fault that occurs: a run without
+    it lacks the column. Empty: every run has the
     column, unless its size is 0.
     """
 
@@ -59,6 +60,9 @@ COLUMNS: tuple[Column, ...] = (
     Column("time_s", "s", "", "simulated time of the row in seconds", "derived"),
     # The true state.
     Column("pos_ned", "m", "ned", "true position, from the origin", "state.pos"),
+    Column("lat_deg", "deg", "", "true latitude, if asked for by name", "derived", "home"),
+    Column("lon_deg", "deg", "", "true longitude, if asked for by name", "derived", "home"),
+    Column("alt_msl_m", "m", "", "true altitude above mean sea level, if asked for by name", "derived", "home"),
     Column("vel_ned", "m/s", "ned", "true velocity over the ground", "state.vel"),
     Column("q_bn", "1", "quaternion", "true attitude, body to NED", "state.att"),
     Column("euler_bn", "rad", "euler", "true attitude as Euler angles, rotation order yaw, pitch, roll", "derived"),

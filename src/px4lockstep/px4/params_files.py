@@ -162,7 +162,7 @@ def format_params(values: Mapping[str, float | int], comments: Iterable[str] = (
         One line for each parameter, sorted by name.
     """
     known = known_parameters()
-    lines = [*(f"# {comment}" for comment in comments), HEADER]
+    lines = [*(f"# {' '.join(comment.split())}" for comment in comments), HEADER]
     for name, value in sorted(values.items()):
         parameter = known.get(name)
         kind: Kind = parameter.kind if parameter is not None else "int32" if isinstance(value, int) else "float"

@@ -19,6 +19,7 @@ from px4lockstep.environment.projection import MapProjection
 from px4lockstep.environment.wind import Wind
 from px4lockstep.errors import InputError
 from px4lockstep.estimation.estimator import Estimator
+from px4lockstep.log.geographic import with_home
 from px4lockstep.log.log import Log
 from px4lockstep.log.sink import LogSink
 from px4lockstep.part import at, dotted
@@ -204,7 +205,7 @@ def _check_columns(spec: Spec, simulation: Simulation) -> None:
     """Raise before the flight if a requested log column does not exist in it."""
     if spec.run.log_columns == "all":
         return
-    log, report = Log.of(simulation), Report(spec.places)
+    log, report = with_home(Log.of(simulation), spec.home.position), Report(spec.places)
     for i, name in enumerate(spec.run.log_columns):
         try:
             log.column(name)

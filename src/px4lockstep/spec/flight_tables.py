@@ -7,6 +7,7 @@ from pydantic import BeforeValidator, Field
 from px4lockstep.constants import HOME_LAT_DEG, HOME_LON_DEG
 from px4lockstep.errors import InputError
 from px4lockstep.integrators.solver import Integrator
+from px4lockstep.log.export_source import HomePosition
 from px4lockstep.log.exports import FORMATS, check_formats
 from px4lockstep.part import KEY, Part, entry, name_or_table, path_entry, show, spelled, wrong
 from px4lockstep.vehicle.contact import Contact
@@ -37,6 +38,11 @@ class Home(Part):
     )
     lon_deg: float = entry(HOME_LON_DEG, "Longitude of home.", "°", ge=-180.0, le=180.0)
     alt_msl_m: float = entry(488.0, "Altitude of home above mean sea level.", "m", ge=-500.0, le=20_000.0)
+
+    @property
+    def position(self) -> HomePosition:
+        """The position, as exporters need it."""
+        return HomePosition(self.lat_deg, self.lon_deg, self.alt_msl_m)
 
 
 IntegratorOrName = Annotated[Integrator, BeforeValidator(name_or_table, json_schema_input_type=str | Integrator)]

@@ -18,7 +18,7 @@ from px4lockstep.autopilots.builtin.land_detector import write_land_detector
 from px4lockstep.autopilots.builtin.mission import check_distance, write_mission
 from px4lockstep.autopilots.builtin.motor_failure import write_motor_failure
 from px4lockstep.autopilots.builtin.navigator import write_navigator
-from px4lockstep.autopilots.builtin.parameters import Params, check_use, check_values, used_params
+from px4lockstep.autopilots.builtin.parameters import Params, check_use, check_values, implemented, used_params
 from px4lockstep.autopilots.builtin.position_control import write_position_control
 from px4lockstep.autopilots.builtin.rally import write_rally
 from px4lockstep.autopilots.builtin.rate_control import write_rate_control
@@ -75,7 +75,8 @@ class Builtin(NativeAutopilot):
             recorded flights of the real library, whose host left it zero.
         default_params: Defaults other than those compiled into PX4; parameters of the airframe override them.
         file_params: Parameters of a `.params` file; they override those of the airframe, and `params` override them.
-            Those that it does not use are ignored, and so is the geometry of the rotors.
+            Those that it does not use are ignored, and so are values that it does not implement, and the geometry of
+            the rotors.
 
     Raises:
         InputError: If the mission or a parameter is invalid.
@@ -118,7 +119,7 @@ class Builtin(NativeAutopilot):
 
     def _parameters(self, airframe: Params) -> tuple[Params, Params]:
         """Return the parameters that are used of airframe, file and user, and the values of all parameters."""
-        given = {**self._used(airframe), **self._used_of_file, **self.params}
+        given = {**self._used(airframe), **implemented(self._used_of_file), **self.params}
         return given, resolve({**self.default_params, **given})
 
     def parameters(self, aircraft: Aircraft) -> dict[str, float | int]:
@@ -138,8 +139,10 @@ class Builtin(NativeAutopilot):
     def warnings(self) -> tuple[str, ...]:
         """A warning about parameters of the file that have no effect."""
         used = self._used_of_file
-        ignored = [name for name in self.file_params if name not in used]
-        return no_effect(ignored, len(self.file_params), self.capabilities.name)
+        known = implemented(used)
+        values = [f"{name} = {value}" for name, value in used.items() if name not in known]
+        unused = [name for name in self.file_params if name not in used]
+        return no_effect([*values, *unused], len(self.file_params), self.capabilities.name)
 
     @property
     def _home(self) -> MapProjection:

@@ -5,7 +5,6 @@ from px4lockstep.autopilots.builtin.parameters import check_use, check_values, u
 from px4lockstep.autopilots.kinds import AutopilotOptions
 from px4lockstep.autopilots.px4_library.autopilot import RATES
 from px4lockstep.autopilots.px4_library.options import Px4Options
-from px4lockstep.autopilots.vehicle_params import without_geometry
 from px4lockstep.constants import HOME_LAT_DEG, HOME_LON_DEG
 from px4lockstep.part import at
 from px4lockstep.px4.missions import Mission
@@ -21,12 +20,6 @@ def check_parameter(own: AutopilotOptions, name: str, value: float | int) -> Non
     values = resolve({name: value})
     check_use({name: value}, own.land_detector, own.hover_thrust_estimate)
     check_values(values)
-
-
-def check_file_parameter(own: AutopilotOptions, name: str, value: float | int) -> None:
-    """Check one of `autopilot.file_params`, if it has an effect."""
-    if used_params(without_geometry({name: value}), own.land_detector, own.hover_thrust_estimate):
-        check_values(resolve({name: value}))
 
 
 def uses_parameter(name: str) -> bool:

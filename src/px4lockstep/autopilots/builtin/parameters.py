@@ -25,6 +25,15 @@ USED = frozenset(
 """The parameters that the built-in autopilot uses besides the rotor geometry."""
 RTL_TYPES = RETURN_HOME_OR_RALLY, RETURN_RALLY = 0, 5
 """Values of RTL_TYPE that are implemented."""
+IMPLEMENTED: Mapping[str, tuple[tuple[int, ...], str]] = {
+    "COM_LOW_BAT_ACT": ((0, 1, 2, 3), "is unknown; it must be 0 to 3"),
+    "CA_METHOD": ((1, 2), "is not implemented; allowed: 1 and 2 (sequential desaturation)"),
+    "RTL_TYPE": (
+        RTL_TYPES,
+        "is not implemented; allowed: 0 (home or the closest rally point) and 5 (the closest rally point)",
+    ),
+}
+"""Values that are implemented of parameters for which PX4 allows more, and the message for others."""
 WITH_OPTION = {"LNDMC_": "set land_detector to 'estimate'", "HTE_": "switch hover_thrust_estimate on"}
 """Remedies for parameters that are used only with an option."""
 
@@ -36,8 +45,6 @@ def used_params(params: Params, land_detector: str, hover_thrust_estimate: bool)
     with_options = {"LNDMC_": land_detector == "estimate", "HTE_": hover_thrust_estimate}
 
     def is_used(name: str) -> bool:
-        if name == "RTL_TYPE":  # a vehicle's file may have one that is not implemented
-            return params[name] in RTL_TYPES
         if name.startswith("CA_ROTOR"):
             return name.rpartition("_")[2] in GEOMETRY
         return name in USED and all(is_on for start, is_on in with_options.items() if name.startswith(start))
@@ -59,16 +66,13 @@ def check_use(params: Params, land_detector: str, hover_thrust_estimate: bool) -
     )
 
 
+def implemented(params: Params) -> dict[str, float | int]:
+    """Return parameters without those whose values PX4 allows but the built-in autopilot does not implement."""
+    return {name: value for name, value in params.items() if name not in IMPLEMENTED or value in IMPLEMENTED[name][0]}
+
+
 def check_values(values: Params) -> None:
     """Reject values that PX4 allows but the built-in autopilot does not implement."""
-    if values["COM_LOW_BAT_ACT"] not in (0, 1, 2, 3):
-        raise InputError(f"COM_LOW_BAT_ACT = {values['COM_LOW_BAT_ACT']} is unknown; it must be 0 to 3")
-    if values["CA_METHOD"] not in (1, 2):
-        raise InputError(
-            f"CA_METHOD = {values['CA_METHOD']} is not implemented; allowed: 1 and 2 (sequential desaturation)"
-        )
-    if values["RTL_TYPE"] not in RTL_TYPES:
-        raise InputError(
-            f"RTL_TYPE = {values['RTL_TYPE']} is not implemented; allowed: 0 (home or the closest rally point) and "
-            "5 (the closest rally point)"
-        )
+    for name, (allowed, text) in IMPLEMENTED.items():
+        if values[name] not in allowed:
+            raise InputError(f"{name} = {values[name]} {text}")
