@@ -83,7 +83,7 @@ def plan(items):
 @pytest.mark.parametrize("item", ["SimpleItem", 5, None, ["SimpleItem"]])
 def test_a_plan_item_that_is_not_an_object_is_an_error(item):
     """C: a string was an AttributeError."""
-    refused(parse_plan, plan([item]), "m", match="item 0: .* is not a SimpleItem")
+    refused(parse_plan, plan([item]), "m", match="item 0: .* must be SimpleItem or ComplexItem")
 
 
 # -- TOML ------------------------------------------------------------------------------------------------------------

@@ -206,6 +206,10 @@ def test_everything_the_library_would_drop_is_listed_by_item():
         MissionItem(Command.LOITER_UNLIMITED, **here),
         MissionItem(Command.LAND, **here),
         MissionItem(Command.RETURN_TO_LAUNCH, frame=2),
+        MissionItem(Command.DO_SET_CAM_TRIGG_DIST, frame=2, params=(5.0, *(0.0,) * 6)),
+        MissionItem(Command.DO_SET_ROI_LOCATION, **here, params=(*(0.0,) * 4, 47.4, 8.5, 10.0)),
+        MissionItem(Command.CONDITION_GATE, **here),
+        MissionItem(Command.LOITER_TO_ALT, **kept),
     )
     assert Mission(items, "m").lost_by_library() == (
         "m item 4: LOITER_TIME would lose its 5 s; use a WAYPOINT with a hold time",
@@ -214,4 +218,18 @@ def test_everything_the_library_would_drop_is_listed_by_item():
         "m item 7: DO_CHANGE_SPEED would lose its speed; set MPC_XY_CRUISE",
         "m item 8: WAYPOINT has no heading, and PX4's loader skips such items; set p4, in degrees",
         "m item 10: LOITER_UNLIMITED has no heading, and PX4's loader skips such items; set p4, in degrees",
+        "m item 14: DO_SET_ROI_LOCATION would lose its parameters; set the headings of the waypoints (p4)",
+        "m item 15: CONDITION_GATE would lose its parameters; use a WAYPOINT",
+        "m item 16: LOITER_TO_ALT would lose its parameters; use a WAYPOINT",
     )
+
+
+def test_the_library_does_not_get_commands_without_an_effect():
+    """Their parameters would be lost; the items after them move up."""
+    here = {"lat_deg": 47.4, "lon_deg": 8.5, "alt_m": 10.0, "yaw_deg": 0.0}
+    camera = MissionItem(Command.IMAGE_START_CAPTURE, frame=2, params=(0.0, 2.0, *(math.nan,) * 5))
+    items = (MissionItem(Command.TAKEOFF, **here), camera, MissionItem(Command.LAND, **here))
+    mission = Mission(items, "m")
+    assert mission.lost_by_library() == ()
+    lines = mission.library_text().splitlines()[1:]
+    assert [line.split("\t")[:4:3] for line in lines] == [["0", "22"], ["1", "21"]]

@@ -413,7 +413,7 @@ def test_an_empty_mission_is_an_error(tmp_path):
     write(tmp_path, "QGC WPL 110\n", "empty.waypoints")
     with pytest.raises(InputError, match=r"px4\.mission_path: .*the mission is empty"):
         load_text(tmp_path, MINIMAL + "[px4]\nmission_path = 'empty.waypoints'\n")
-    write(tmp_path, "QGC WPL 110\n0 1 3 99 0 0 0 0 0 0 0 1\n1 0 3 98 0 0 0 0 0 0 0 1\n", "bad.waypoints")
+    write(tmp_path, "QGC WPL 110\n0 1 3 16 0 0 0 0 97 8 5 1\n1 0 3 16 0 0 0 0 98 8 5 1\n", "bad.waypoints")
     with pytest.raises(InputError) as caught:
         load_text(tmp_path, MINIMAL + "[px4]\nmission_path = 'bad.waypoints'\n")
     assert "has 2 errors" in str(caught.value)

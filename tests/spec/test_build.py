@@ -17,7 +17,7 @@ from px4lockstep.engine.timeline import Explicit, Periodic
 from px4lockstep.errors import InputError, StateError
 from px4lockstep.px4.missions import Command, MissionItem
 from px4lockstep.spec.build import build
-from px4lockstep.spec.load import load_spec
+from px4lockstep.spec.load import change_spec, load_spec
 
 
 def test_the_iris_flies_for_a_few_seconds():
@@ -270,3 +270,23 @@ def test_invalid_sensors_are_rejected_with_any_autopilot(kind, key, value, said)
     """With the location, also if the autopilot of the file reads no sensors."""
     with pytest.raises(InputError, match=rf"px4\.sitl\.sensors\.{said}"):
         load_spec("iris", {"autopilot.kind": kind, f"px4.sitl.sensors.{key}": value})
+
+
+def test_what_is_not_flown_of_a_mission_is_a_warning_or_an_error(tmp_path):
+    """By `px4.mission_strict`; the commands without an effect are only a warning in both cases."""
+    turns = "1 0 3 18 2 0 0 0 47.4 8.5 10 1"
+    camera, land = "2 0 2 206 5 0 1 0 0 0 0 1", "3 0 3 21 0 0 0 0 47.4 8.5 0 1"
+    lines = ["QGC WPL 110", "0 1 3 22 0 0 0 0 47.4 8.5 10 1", turns, camera, land, ""]
+    (tmp_path / "m.waypoints").write_text("\n".join(lines), "utf-8")
+    home = "[home]\nlat_deg = 47.4\nlon_deg = 8.5\n[px4]\nmission_path = 'm.waypoints'\n"
+    skipped = "m.waypoints line 3: command 18 (LOITER_TURNS) is skipped; PX4 does not accept it in missions"
+    warnings = build(load_text(tmp_path, MINIMAL + home)).warnings
+    assert [text for text in warnings if text.startswith("px4.mission_path: ") and text.endswith(skipped)]
+    assert [text for text in warnings if text.endswith("1 camera command has no effect (206 DO_SET_CAM_TRIGG_DIST)")]
+    with pytest.raises(InputError) as caught:
+        load_text(tmp_path, f"{MINIMAL}{home}mission_strict = true\n")
+    assert skipped in str(caught.value)
+    assert "206" not in str(caught.value)
+    spec = load_text(tmp_path, MINIMAL + home)
+    with pytest.raises(InputError, match="LOITER_TURNS"):
+        change_spec(spec, {"px4.mission_strict": True})

@@ -31,16 +31,18 @@ def checked_items(
             item = read_item(row.where, row.line, row.frame, row.code, row.params, report)
             places.append((row.where, item))
     if not places and not report.errors:
-        report.error(source, "the mission is empty; it needs at least one item")
+        for line in report.not_flown:
+            report.errors.append(line)
+        report.error(source, "the mission is empty; it needs at least one item that can be flown")
     _check_takeoff(places, report)
-    places = [_landed(place, number_of_row, len(places), report) for place in places]
+    places = [_with_target(place, number_of_row, len(places), report) for place in places]
     items = tuple(item for _, item in places if item)
     if report.errors or len(items) < len(places):  # the order of the items is unknown
         return items
     return _reachable(places, items, report)
 
 
-def _landed(place: Place, number_of_row: list[int], count: int, report: MissionReport) -> Place:
+def _with_target(place: Place, number_of_row: list[int], count: int, report: MissionReport) -> Place:
     """Return a jump with the number of its target item instead of that of a row; other items as they are."""
     where, item = place
     if item is None or item.command is not Command.DO_JUMP:

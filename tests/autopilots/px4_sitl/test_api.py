@@ -53,6 +53,38 @@ def test_every_item_is_encoded_as_in_mavlink():
     assert fields[5][1:3] == (2, 20)
 
 
+def test_commands_of_camera_gimbal_and_roi_keep_their_parameters():
+    """As in the file; x and y are whole numbers, and a location has the frame of its altitude."""
+    here = "47.397742 8.545594"
+    lines = [
+        f"0 1 3 22 0 0 0 0 {here} 12 1",
+        "1 0 2 206 2.5 0 1 0 0 0 0 1",
+        "2 0 2 205 -45 0 30 0 0 0 2 1",
+        f"3 0 3 195 0 0 0 0 {here} 3 1",
+        "4 0 2 196 0 0 0 0 -20.4 0 90 1",
+        f"5 0 0 201 3 0 0 0 {here} 490 1",
+        "6 0 2 197 0 0 0 0 0 0 0 1",
+        f"7 0 3 4501 0 1 0 0 {here} 12 1",
+        f"8 0 3 31 1 -30 0 1 {here} 12 1",
+        "9 0 2 2001 0 nan nan nan nan nan nan 1",
+        f"10 0 3 85 0 0 0 0 {here} 0 1",
+    ]
+    items = parse_wpl("\n".join(["QGC WPL 110", *lines, ""]), "test").items
+    fields = [item_fields(item, i)[1:] for i, item in enumerate(items)]
+    place = (473_977_420, 85_455_940)
+    assert fields[1] == (2, 206, 0, 1, 2.5, 0.0, 1.0, 0.0, 0, 0, 0.0)
+    assert fields[2] == (2, 205, 0, 1, -45.0, 0.0, 30.0, 0.0, 0, 0, 2.0)
+    assert fields[3] == (6, 195, 0, 1, 0.0, 0.0, 0.0, 0.0, *place, 3.0)
+    assert fields[4] == (2, 196, 0, 1, 0.0, 0.0, 0.0, 0.0, -20, 0, 90.0)
+    assert fields[5] == (5, 201, 0, 1, 3.0, 0.0, 0.0, 0.0, *place, 490.0)
+    assert fields[6] == (2, 197, 0, 1, 0.0, 0.0, 0.0, 0.0, 0, 0, 0.0)
+    assert fields[7] == (6, 4501, 0, 1, 0.0, 0.0, 0.0, 0.0, *place, 12.0)
+    assert fields[8] == (6, 31, 0, 1, 0.0, -30.0, 0.0, 0.0, *place, 12.0)
+    assert fields[9][1] == 2001
+    assert math.isnan(fields[9][5])
+    assert fields[10][1] == 21
+
+
 def test_an_unspecified_heading_is_nan():
     """PX4 then chooses the heading."""
     text = "QGC WPL 110\n0 1 3 22 0 0 0 nan 47.397742 8.545594 12 1\n"

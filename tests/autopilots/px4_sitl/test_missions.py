@@ -125,3 +125,26 @@ def test_the_x500_lands_upright_in_its_wind_and_the_run_ends(sitl_build, tmp_pat
     assert run.log["time_s"][-1] == pytest.approx(disarmed_s + 3.0, abs=0.05)  # a log row is 0.02 s
     assert disarmed_s < 30.0
     assert -run.log["pos_ned"][-1, 2] == pytest.approx(0.2192, abs=1e-3)
+
+
+def test_stock_px4_gets_camera_commands_and_turns_to_its_region_of_interest(sitl_build, tmp_path):
+    """The location is 30 m east of home: at the waypoint, 10 m to the north, the heading is 108 degrees."""
+    lines = [
+        f"0 1 3 22 0 0 0 0 {HOME} 4 1",
+        "1 0 2 206 2.5 0 1 0 0 0 0 1",
+        "2 0 3 195 0 0 0 0 47.397742 8.545992 0 1",
+        f"3 0 3 16 3 0 0 nan {NORTH} 4 1",
+        "4 0 2 197 0 0 0 0 0 0 0 1",
+        f"5 0 3 21 0 0 0 0 {NORTH} 0 1",
+    ]
+    own = parse_wpl("\n".join(["QGC WPL 110", *lines, ""]), "test")
+    scenario = Scenario().arm(at_s=0.5).start_mission(at_s=1.0)
+    simulation, _ = make_flight(sitl_build, tmp_path, mission=own, end_s=30.0, scenario=scenario)
+    try:
+        simulation.run()
+    finally:
+        simulation.close()
+    assert told(simulation, "mission_finished")[-1]
+    assert {0, 3, 5} <= set(told(simulation, "mission_item").tolist())
+    w, x, y, z = simulation.log_state[-1, 6:10]
+    assert np.degrees(np.arctan2(2.0 * (w * z + x * y), 1.0 - 2.0 * (y * y + z * z))) == pytest.approx(108.4, abs=8.0)

@@ -11,6 +11,10 @@ from vectors import Vector
 
 MANUAL, MISSION, LOITER, RETURN, DESCEND, OFFBOARD, LAND = 0, 3, 4, 5, 12, 14, 18
 NAV_LAND, NAV_RETURN, DO_JUMP, DO_CHANGE_SPEED = 21, 20, 177, 178
+DO_SET_ROI_LOCATION, DO_SET_ROI_NONE = 195, 197
+CAMERA_AND_GIMBAL = (205, 206, 530, 1000, 2000, 2001, 2500, 2501)
+AT_ONCE = (DO_CHANGE_SPEED, DO_SET_ROI_LOCATION, DO_SET_ROI_NONE, *CAMERA_AND_GIMBAL)
+"""Commands that take no time."""
 CRITICAL, WARNING, INFO = 2, 4, 6
 """Severities of status texts."""
 READY_US = 3_200_000
@@ -44,7 +48,7 @@ class Item:
 
     @property
     def has_position(self) -> bool:
-        return self.command not in (NAV_RETURN, DO_JUMP, DO_CHANGE_SPEED)
+        return self.command not in (NAV_RETURN, DO_JUMP, *AT_ONCE)
 
 
 class Watched:
@@ -102,6 +106,7 @@ class Commander:
         self._hold_until_us: int | None = None
         self._target: Vector = (0.0, 0.0, 0.0)
         self._yaw = 0.0
+        self._roi: tuple[float, float] | None = None
         self._step_s = 0.004
         self._still_us = 0
         self._is_over_landing = False
@@ -325,8 +330,11 @@ class Commander:
         return math.hypot(self.now.pos[0] - north, self.now.pos[1] - east)
 
     def _fly_mission(self, time_us: int) -> float | None:
-        while self.items[self.item].command == DO_CHANGE_SPEED and self.mode == MISSION:
+        while self.items[self.item].command in AT_ONCE and self.mode == MISSION:
+            self._look(self.items[self.item])
             self._next_item()
+        if self._roi is not None:
+            self._yaw = math.atan2(self._roi[1] - self.now.pos[1], self._roi[0] - self.now.pos[0])
         item = self.items[self.item]
         if self.mode != MISSION:
             return None
@@ -348,6 +356,11 @@ class Commander:
         if self._hold_until_us is not None and time_us >= self._hold_until_us:
             self._next_item()
         return None
+
+    def _look(self, item: Item) -> None:
+        """Turn to a region of interest, or end that; other commands that take no time have no effect here."""
+        if item.command in (DO_SET_ROI_LOCATION, DO_SET_ROI_NONE):
+            self._roi = self.now.local(item.lat, item.lon) if item.command == DO_SET_ROI_LOCATION else None
 
     def _next_item(self) -> None:
         self.reached = self.item
