@@ -17,7 +17,7 @@ from px4lockstep.log.events import events_of, mission_items, mission_times_us
 from px4lockstep.log.export_source import About, ExportOptions, ExportSource
 from px4lockstep.log.log import Log
 from px4lockstep.log.ulog_messages import LoggedMessages, read_logged
-from px4lockstep.log.ulog_numbers import Numbers
+from px4lockstep.log.ulog_numbers import Numbers, Value
 from px4lockstep.log.ulog_topics import SAMPLES, SLOW, STATE, Topic, has_estimate, topics_of
 from px4lockstep.px4.ulog import ERROR, INFO, NOTICE, WARNING, LoggedTopic, Text, UlogWriter
 from px4lockstep.px4.uorb.logged import logged_layouts
@@ -158,8 +158,11 @@ def _messages(topic: Topic, subscription: LoggedTopic, numbers: Numbers, at: Arr
     messages = subscription.messages(len(at))
     fields = messages["message"]
     with np.errstate(over="ignore", invalid="ignore"):  # numbers beyond float32 become infinite
+        known: dict[str | float, Value | None] = {}  # several fields may have the same source
         for name, source in topic.fields.items():
-            value = numbers.value(source, at, topic.names) if isinstance(source, str) else source
+            if source not in known:
+                known[source] = numbers.value(source, at, topic.names) if isinstance(source, str) else source
+            value = known[source]
             if value is not None:
                 fields[name] = value
             elif fields[name].dtype.kind == "f":

@@ -152,6 +152,9 @@ Derive = Callable[[Numbers, Array, Mapping[str, str]], Value | None]
 
 
 def _heading(numbers: Numbers, at: Array, names: Mapping[str, str]) -> Array | None:
+    angles = numbers.column("euler_bn", at)
+    if angles is not None and "q_bn" not in names:
+        return angles[:, 2]  # the log has it already
     attitude = numbers.value("q_bn", at, names)
     if not isinstance(attitude, np.ndarray):
         return None
