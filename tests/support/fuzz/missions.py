@@ -5,14 +5,25 @@ import json
 from importlib import resources
 from pathlib import Path
 
+import numpy as np
 from mission_files import as_plan, wpl
 
 from fuzz.flights import fly_briefly
 from fuzz.mutations import ODD_NUMBERS, TOKENS, copied, mutated_bytes, mutated_tree
+from px4lockstep.autopilots.area import area_of, check_area
 from px4lockstep.px4.missions import load_mission, parse_wpl
 from px4lockstep.spec.load import load_spec
 
 FLOWN = "flown"
+HOME = (47.397742, 8.545594)
+FENCE = {
+    "circles": [{"circle": {"center": [*HOME], "radius": 500}, "inclusion": True, "version": 1}],
+    "polygons": [{"inclusion": False, "polygon": [[47.4, 8.55], [47.401, 8.55], [47.4, 8.551]], "version": 1}],
+    "breachReturn": [*HOME, 30],
+    "version": 2,
+}
+RALLY = {"points": [[47.3979, 8.5457, 10], [47.3975, 8.5455, 0.5]], "version": 2}
+PARTS = {"geoFence": FENCE, "rallyPoints": RALLY}
 COMMANDS = ("16", "17", "19", "20", "21", "22", "31", "93", "177", "178", "195", "196", "197", "201", "206", "4501")
 COMMANDS += ("18", "85", "0", "-1", "99999")
 PLANS = Path(__file__).resolve().parents[2] / "flights" / "plans"
@@ -42,7 +53,8 @@ def shipped():
 @functools.cache
 def plans():
     """Return plans: the mission, the same with a landing pattern, and those that the tests fly."""
-    simple = as_plan(*parse_wpl(wpl(*(" ".join(words) for words in shipped())), "simple").items)
+    items = parse_wpl(wpl(*(" ".join(words) for words in shipped())), "simple").items
+    simple = as_plan(*items, geoFence=FENCE, rallyPoints=RALLY)
     landing = copied(simple)
     landing["mission"]["items"][-1] = LANDING
     return simple, landing, *(json.loads(path.read_text("utf-8")) for path in sorted(PLANS.glob("*.plan")))
@@ -85,7 +97,9 @@ def write(folder, rng):
         plan = rng.choice(plans())
         name, data = "mission.plan", json.dumps(plan).encode()
         if rng.random() < 0.75:
-            data = json.dumps(mutated_tree(plan, rng)).encode()
+            part = rng.choice((*PARTS, None, None))
+            tree = mutated_tree(plan, rng) if part is None else plan | {part: mutated_tree(PARTS[part], rng)}
+            data = json.dumps(tree).encode()
         else:
             data = mutated_bytes(data, rng, tokens=(*TOKENS, b'{"type": "SimpleItem"},', b"[" * 3_000))
     (folder / name).write_bytes(data)
@@ -98,6 +112,8 @@ def use(folder):
     path = next(path for path in (folder / "mission.waypoints", folder / "mission.plan") if path.exists())
     mission = load_mission(path)
     mission.lost_by_library()
+    area_of(mission, *HOME).margins_m(np.zeros((1, 3)))
+    check_area(mission, *HOME)
     if (folder / FLOWN).exists():
         changes = {"px4.mission_path": str(path), "scenario.arm_time_s": 0.1, "scenario.mission_time_s": 0.2}
         fly_briefly(load_spec("iris", changes | {"plant.integrator": "RK4"}), 3.0)
