@@ -56,7 +56,10 @@ def draw_track(axes: "Axes", log: Log, places: Places, area: Area) -> None:
     _draw_fence(axes, area)
     _make_room(axes, np.concatenate([pos[:, :2], corners, rally]), _edges(area))
     _draw_wind(axes, log)
-    axes.legend(loc="upper center", ncols=5, handlelength=1.3, handletextpad=0.5, columnspacing=1.0, markerscale=0.7)
+    columns = 5 if area == Area() else 4
+    axes.legend(
+        loc="upper center", ncols=columns, handlelength=1.3, handletextpad=0.5, columnspacing=1.0, markerscale=0.7
+    )
 
 
 def _number_places(axes: "Axes", places: Places) -> None:
