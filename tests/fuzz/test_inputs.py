@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from fuzz import FORMATS, make_input, warm_up
 from px4lockstep.errors import LockstepError
 from px4lockstep.px4.missions import parse_mission
+from px4lockstep.px4.params_files import parse_params
 from px4lockstep.px4.uorb.msg_files import parse_msg
 from px4lockstep.spec.load import parse_spec
 from px4lockstep.spec.overrides import parse_override
@@ -81,6 +82,7 @@ PARSERS = {
     "WPL": lambda text: parse_mission(f"QGC WPL 110\n{text}", "any"),
     "plan": lambda text: parse_mission(f'{{"fileType": "Plan", "mission": {{"items": [{text}]}}}}', "any.plan"),
     "override": parse_override,
+    "params": lambda text: parse_params(text, "any"),
     "message": lambda text: parse_msg("Any", f"uint64 timestamp\n{text}"),
 }
 
