@@ -119,21 +119,30 @@ def test_holds_and_headings_are_those_of_the_plan(name):
             assert apart_deg(headings_deg(run)[here:after], goal.heading_deg).min() < 12.0  # MIS_YAW_ERR
 
 
-@pytest.mark.parametrize(("name", "count"), [("roi", 2), ("structure_scan", 10)])
-def test_the_vehicle_looks_at_its_region_of_interest(name, count):
-    """It arrives at each waypoint with that heading, and keeps it from then on; MIS_YAW_ERR is 12 degrees.
+def test_the_vehicle_looks_at_its_region_of_interest():
+    """It arrives at each waypoint with that heading; MIS_YAW_ERR is 12 degrees."""
+    run, reader = flown("roi")
+    rows, pos, heading = arrivals("roi"), run.log["pos_ned"], headings_deg(run)
+    looks = [(goal.roi, row) for goal, row in zip(reader.goals, rows, strict=True) if goal.roi is not None]
+    for (north, east), row in looks:
+        wanted = math.degrees(math.atan2(east - pos[row, 1], north - pos[row, 0]))
+        assert apart_deg(heading[row], wanted) < 12.0
+    assert len(looks) == 2
 
-    On the way it lags behind a heading that changes, and close to a waypoint the heading to it is not updated.
-    """
-    run, reader = flown(name)
-    rows, pos, heading = arrivals(name), run.log["pos_ned"], headings_deg(run)
-    looked = 0
-    for goal, last in zip(reader.goals, rows, strict=True):
-        if goal.roi is not None:
-            wanted = math.degrees(math.atan2(goal.roi[1] - pos[last, 1], goal.roi[0] - pos[last, 0]))
-            assert apart_deg(heading[last], wanted) < 12.0
-            looked += 1
-    assert looked + sum(goal.offset_deg is not None for goal in reader.goals) == count
+
+def test_the_vehicle_looks_at_the_structure_that_it_scans():
+    """To the right of its course around it; closer than NAV_ACC_RAD to a corner, the heading is not updated."""
+    run, reader = flown("structure_scan")
+    rows, heading = arrivals("structure_scan"), headings_deg(run)
+    legs = [
+        (before.place, after.place, after.offset_deg, row)
+        for (before, after), row in zip(pairwise(reader.goals), rows[1:], strict=True)
+        if after.offset_deg is not None and math.dist(before.place[:2], after.place[:2]) > 1.0
+    ]
+    for (n0, e0, _), (n1, e1, _), offset_deg, row in legs:
+        assert offset_deg == 90
+        assert apart_deg(heading[row], math.degrees(math.atan2(e1 - e0, n1 - n0)) + offset_deg) < 15.0
+    assert len(legs) == 8  # four sides, two layers
 
 
 def test_the_heading_is_free_again_after_the_region_of_interest():
