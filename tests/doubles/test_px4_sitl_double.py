@@ -7,6 +7,7 @@ import time
 
 import pytest
 from px4_sitl_double import ACCEL, ALL, ARM, BARO, DOUBLE, GYRO, MAG, PATIENCE_S, PlainHost, make_scripts
+from pyulog import ULog
 
 ACCEPTED, REJECTED = 0, 1
 DENIED = 14
@@ -231,3 +232,19 @@ def test_only_v1_17_drops_parameters_that_equal_the_compiled_default(tmp_path, v
         assert values(host.mavlink.param_set_encode(1, 1, name, 45.0, 9)) == [("RTL_RETURN_ALT", 45.0)]
         assert values(host.mavlink.param_set_encode(1, 1, name, 50.0, 6)) == []  # of the wrong type
         assert values(host.mavlink.param_request_read_encode(1, 1, b"NO_SUCH", -1)) == []
+
+
+def test_it_writes_a_log_unless_the_logger_is_off(tmp_path):
+    """From boot on, where PX4 does, in PX4's format: pyulog finds no corruption in it."""
+    for name, params in (("on", {}), ("off", {"SDLOG_BACKEND": 0})):
+        (tmp_path / name).mkdir()
+        with PlainHost(tmp_path / name, params=params) as host:
+            host.boot(0.5)
+    assert list((tmp_path / "off").rglob("*.ulg")) == []
+    (path,) = (tmp_path / "on").glob("log/*/*.ulg")
+    log = ULog(str(path))
+    assert not log.file_corruption
+    times_us = log.get_dataset("vehicle_attitude").data["timestamp"]
+    assert times_us[0] == 1_000_000
+    assert 20 <= len(times_us) <= 27
+    assert set(log.get_dataset("vehicle_status").data["arming_state"]) == {1}

@@ -4,8 +4,9 @@ import numpy as np
 import pytest
 from ulog_files import ARMED_US, flight
 
-from px4lockstep import diff_logs, import_ulog, read_run, simulate
-from px4lockstep.errors import InputError
+from px4lockstep import MetricTable, diff_logs, import_ulog, metrics_of, read_run, simulate, write_parquet
+from px4lockstep.campaigns.metrics import metric_of
+from px4lockstep.errors import InputError, MetricError
 from px4lockstep.flights.alignment import alignment_of, armed_at_us, shifted, took_off_at_us
 from px4lockstep.flights.imported import save_import
 from px4lockstep.log.log import Log
@@ -51,8 +52,6 @@ def test_a_difference_above_rounding_is_found_with_its_time(exported, tmp_path):
     pos = again["pos_ned"].copy()
     pos[300, 0] += 1e-5
     changed = Log({name: pos if name == "pos_ned" else again[name] for name in again})
-    from px4lockstep import write_parquet
-
     write_parquet(changed, tmp_path / "changed.parquet")
     found = diff_logs(folder, tmp_path / "changed.parquet")
     wrong = [each for each in found.differences if not each.is_rounding and not each.name.startswith("battery")]
@@ -142,3 +141,20 @@ def test_a_folder_with_other_files_is_never_overwritten(ulog, exported, tmp_path
     for folder in (tmp_path / "own", exported[1]):
         with pytest.raises(InputError, match="is not empty; an import needs a new or empty folder"):
             save_import(log, folder, "real", force=True)
+
+
+def test_metrics_of_an_imported_flight(ulog, tmp_path):
+    """Those of signals are computed from its log; one that needs what it lacks says so."""
+    run = read_run(save_import(import_ulog(ulog("real", 4.0)), tmp_path / "real", "real", plots=False))
+    tables = [MetricTable(name="top", kind="max", signal="altitude_m")]
+    tables.append(
+        MetricTable(name="settled", kind="settling", signal="speed_m_s", target=1.118, band=0.01, after_s=1.0)
+    )
+    metrics = {metric.name: metric for metric in metrics_of(tables, tmp_path)}
+    assert metrics["top"](run) == pytest.approx(2.0, abs=1e-6)
+    assert metrics["settled"](run) == pytest.approx(1.01)
+    plain = {name: metric_of(MetricTable(name=name, kind=name), tmp_path) for name in ("duration_s", "landed")}
+    assert {name: metric(run) for name, metric in plain.items()} == {"duration_s": 4.0, "landed": False}
+    for name in ("crashed", "touchdown_speed"):
+        with pytest.raises(MetricError, match=f"metric '{name}'"):
+            (metric_of(MetricTable(name=name, kind=name), tmp_path))(run)

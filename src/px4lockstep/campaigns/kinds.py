@@ -10,16 +10,18 @@ import operator
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
 
 from px4lockstep.campaigns.flight_signals import Floats, Signals
+from px4lockstep.errors import InputError
 from px4lockstep.scenario.landing import GROUND_MARGIN_M
 
 if TYPE_CHECKING:
     from px4lockstep.flights.run import Run
+    from px4lockstep.flights.saved import SavedRun
 
 NEVER_US = 2**62
 WINDOW = ("after_s", "until_s")
@@ -32,11 +34,18 @@ IsBeyond = Callable[[Floats, float], npt.NDArray[np.bool_]]
 
 
 class FlightSignals:
-    """A run, and the signals of its log."""
+    """A run, in memory or in its folder, and the signals of its log."""
 
-    def __init__(self, run: "Run") -> None:
+    def __init__(self, run: "Run | SavedRun") -> None:
         self.run = run
         self.signals = Signals(run.log)
+
+    @property
+    def simulation(self) -> Any:
+        """The simulation of a flight in memory; raise for one that was read from its folder."""
+        if not hasattr(self.run, "simulation"):
+            raise InputError("it needs the simulation, which a flight that was read from its folder does not have")
+        return self.run.simulation
 
 
 def in_us(option: str) -> str:
@@ -52,13 +61,16 @@ def window(signals: Signals, after_us: int, until_us: int) -> slice:
 
 
 def flag(of: str, flown: FlightSignals) -> bool:
-    """Return a flag of the simulation at the end of the flight."""
-    return bool(operator.attrgetter(of)(flown.run.simulation))
+    """Return a flag of the simulation at the end of the flight; of a flight in its folder, that of the last row."""
+    if not hasattr(flown.run, "simulation"):
+        return bool(flown.signals[of.rpartition(".")[2]][-1])
+    return bool(operator.attrgetter(of)(flown.simulation))
 
 
 def number(of: str, flown: FlightSignals) -> float:
     """Return a number from the run's summary, NaN if it is None."""
-    value = getattr(flown.run.summary, of)
+    summary = flown.run.summary
+    value = summary.get(of) if isinstance(summary, dict) else getattr(summary, of)
     return math.nan if value is None else float(value)
 
 
@@ -102,7 +114,9 @@ def settling(
     start = int(np.searchsorted(signals.time_us, after_us, "right")) - 1  # the row in effect at after_us
     rows = slice(max(start, 0), window(signals, after_us, until_us).stop)
     values, time_us = signals[signal][rows], signals.time_us[rows]
-    if not values.size or time_us[-1] < after_us or signals["crashed"][rows][-1] != 0.0:
+    if not values.size or time_us[-1] < after_us:
+        return math.nan
+    if "crashed" in signals.log and signals["crashed"][rows][-1] != 0.0:
         return math.nan
     outside = np.flatnonzero(~(np.abs(values - target) <= band))
     if not outside.size:
@@ -126,7 +140,7 @@ def touchdown_speed(flown: FlightSignals) -> float:
     height at which landing is detected was never in the air.
     """
     signals = flown.signals
-    height_m = signals["altitude_m"] - float(flown.run.simulation.plant.traits["rest_m"])
+    height_m = signals["altitude_m"] - float(flown.simulation.plant.traits["rest_m"])
     is_up = height_m > GROUND_MARGIN_M
     if not is_up.any():
         return math.nan
@@ -137,7 +151,7 @@ def touchdown_speed(flown: FlightSignals) -> float:
 
 def fence_margin_m(flown: FlightSignals, after_us: int = 0, until_us: int = NEVER_US) -> float:
     """Return the smallest distance from the zones of the plan's fence, negative if it was breached; NaN without one."""
-    area, pos_ned = flown.run.simulation.autopilot.area, flown.run.log["pos_ned"]
+    area, pos_ned = flown.simulation.autopilot.area, flown.run.log["pos_ned"]
     margins_m = area.margins_m(pos_ned[window(flown.signals, after_us, until_us)])
     return float(margins_m.min()) if area.zones and len(margins_m) else math.nan
 

@@ -24,6 +24,7 @@ from px4lockstep.trust import refusal
 
 if TYPE_CHECKING:
     from px4lockstep.flights.run import Run
+    from px4lockstep.flights.saved import SavedRun
 
 OPTIONS = ("signal", "limit", "target", "band", "after_s", "until_s")
 """Options of all kinds; `kinds.KINDS` has those of each."""
@@ -121,7 +122,7 @@ class Metric:
     is_bool: bool
     measure: Callable[[FlightSignals], Any]
 
-    def __call__(self, run: "Run") -> float | bool:
+    def __call__(self, run: "Run | SavedRun") -> float | bool:
         """Return the value for a run; NaN if the run has none."""
         return self.of(FlightSignals(run))
 
@@ -203,11 +204,11 @@ def metrics_of(
     return tuple(metrics.values())
 
 
-def measure(metrics: Iterable[Metric], run: "Run") -> dict[str, float | bool]:
+def measure(metrics: Iterable[Metric], run: "Run | SavedRun") -> dict[str, float | bool]:
     """Return the values of metrics for a run, by name; shared signals are computed once.
 
     Raises:
-        MetricError: If a metric can't be computed.
+        MetricError: If a metric can't be computed, for example because an imported flight lacks its column.
     """
     flown = FlightSignals(run)
     return {metric.name: metric.of(flown) for metric in metrics}

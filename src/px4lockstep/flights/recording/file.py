@@ -71,6 +71,8 @@ def read_recording(path: str | Path) -> Recording:
         file = file / NAME
         if not file.exists():
             if not (Path(path) / IN_EVERY_RUN).exists():
+                if (Path(path) / "log.parquet").exists():
+                    raise InputError(f"{path} has a log, but no {NAME}: an imported flight can't be replayed")
                 raise InputError(f"{path} is not a run folder: it has neither {NAME} nor {IN_EVERY_RUN}")
             raise InputError(
                 f"{path} has no {NAME}: the flight was not recorded (run.mode = 'live') or did not reach its end"
