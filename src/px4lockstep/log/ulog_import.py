@@ -117,7 +117,8 @@ def import_ulog(path: str | Path, *, rate_hz: float | None = None) -> ImportedLo
     """
     if rate_hz is not None and not 0.0 < rate_hz <= MAX_RATE_HZ:  # NaN too
         raise InputError(f"the rate of an import must be above 0 and at most {MAX_RATE_HZ:.0f} Hz, not {rate_hz!r}")
-    return _Import(str(path), read_ulog(path, wanted_topics())).log(rate_hz)
+    with np.errstate(over="ignore", invalid="ignore"):  # a file may contain any number, also signalling NaN
+        return _Import(str(path), read_ulog(path, wanted_topics())).log(rate_hz)
 
 
 class _Import:

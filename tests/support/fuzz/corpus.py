@@ -7,6 +7,7 @@ import functools
 import json
 import os
 import shutil
+import struct
 import zlib
 from pathlib import Path
 
@@ -16,7 +17,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from recording_files import reseal, write_tiny
 
-from fuzz import campaign_folders, campaigns, logs, module_of
+from fuzz import campaign_folders, campaigns, logs, module_of, ulogs
 from fuzz.commands import write_command
 
 FILES = Path(__file__).resolve().parents[2] / "fuzz" / "corpus"
@@ -333,6 +334,12 @@ def _named(folder, words):
     write_base("logs", own)
     write_tiny(own)
     write_command(folder, *words)
+
+
+@case("C signalling NaN in a ULog file", "ulogs", is_large=True)
+def _signalling(folder):
+    level = struct.pack("<4f", 1.0, 0.0, 0.0, 0.0)  # of the first attitude
+    (folder / ulogs.FILE).write_bytes(ulogs.bases()[0].replace(level, b"\1\0\xa0\x7f" + level[4:], 1))
 
 
 # -- D: accepted and wrong ------------------------------------------------------------------------------------------
