@@ -22,8 +22,10 @@ NOT_RECORDED = ("timeline.dt_phys_s", "aircraft.name")
 FIXED = ("home.", "px4.mission", "autopilot.kind", "timeline.dt_", "airframe.x0")
 STARTED_WITH = ("px4.lockstep", "px4.uorb", "px4.defaults", "px4.derive_ca_params", "px4.strict_lockstep_rates",
                 "autopilot.angular_acceleration")  # fmt: skip
-NOT_OF_THE_FLIGHT = ("run.", "px4.libpath", "px4.msg_dir", "px4.sitl.build_dir", "px4.sitl.instance")
-"""With the folder and number of stock PX4, which a recording leaves out like the others."""
+NOT_OF_THE_FLIGHT = ("run.", "px4.libpath", "px4.msg_dir", "px4.sitl.build_dir", "px4.sitl.instance",
+                     "autopilot.params_file")  # fmt: skip
+"""With the folder and number of stock PX4, which a recording leaves out like the others. The values of a parameter file
+are in `autopilot.file_params`."""
 
 
 def test_every_key_has_a_stage():
