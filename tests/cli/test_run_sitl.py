@@ -98,7 +98,7 @@ def check_export(folder):
 def test_px4_reacts_to_a_sensor_fault_of_the_scenario(begin, tmp_path):
     """Without GPS it descends. Its own log, which it keeps on request, tells the same flight."""
     events = "scenario.events=[{ at_s = 6.0, action = 'sensor_fault', sensor = 'gps' }]"
-    flight = begin(tmp_path / "run", events, "timeline.t_end_s=10.0", "px4.sitl.ulog=true")
+    flight = begin(tmp_path / "run", events, "timeline.t_end_s=10.0")
     printed, errors = flight.communicate(timeout=120)
     assert flight.returncode == 1, errors  # the mission takes longer
     summary = json.loads(printed)

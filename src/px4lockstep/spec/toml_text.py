@@ -1,15 +1,17 @@
-"""Write a `Spec` as the text of a file: resolved, with every default. Loading the text gives an equal spec."""
+"""Write a `Spec` as the text of a file: resolved, with every default. Loading the text gives an equal spec.
 
-import json
-import math
-import re
+`tomli_w` writes keys and values. The layout is our own: it would put each number of a vector on a line, and short tables
+of an array into one line, to which no further table can be added.
+"""
+
 from collections.abc import Iterator
 from typing import Any
+
+import tomli_w
 
 from px4lockstep.part import Key, dotted, field_at, table_of
 from px4lockstep.spec.spec import Spec
 
-BARE_KEY = re.compile(r"[A-Za-z0-9_-]+")
 WIDTH = 110
 
 
@@ -43,23 +45,12 @@ def _table(data: dict[str, Any], key: Key) -> Iterator[str]:
 
 
 def _key(name: str) -> str:
-    return name if BARE_KEY.fullmatch(name) else _value(name)
+    return tomli_w.dumps({name: 0}).removesuffix(" = 0\n")
 
 
 def _value(value: Any) -> str:
-    match value:
-        case bool():
-            return "true" if value else "false"
-        case int():
-            return str(value)
-        case float():
-            return repr(value) if math.isfinite(value) else ("inf" if value > 0.0 else "-inf")
-        case str():
-            return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
-        case list() | tuple():
-            items = [_value(item) for item in value]
-            line = f"[{', '.join(items)}]"
-            if len(line) <= WIDTH:
-                return line
-            return "[\n" + "".join(f"    {item},\n" for item in items) + "]"
-    raise TypeError(f"{value!r} can't be written as TOML")
+    if not isinstance(value, list | tuple):
+        return tomli_w.dumps({"x": value}).removeprefix("x = ").removesuffix("\n")
+    items = [_value(item) for item in value]
+    line = f"[{', '.join(items)}]"
+    return line if len(line) <= WIDTH else "[\n" + "".join(f"    {item},\n" for item in items) + "]"

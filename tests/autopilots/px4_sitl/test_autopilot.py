@@ -153,7 +153,7 @@ def test_parameters_reach_px4(build, tmp_path):
 def test_derived_parameters_can_be_disabled(build, tmp_path):
     """And the battery parameters, too."""
     simulation, sitl = make_flight(build, tmp_path, end_s=0.1, mission=None, derive_ca_params=False, battery=False)
-    assert sitl.parameters() == {"SDLOG_BACKEND": 0, "EKF2_GPS_DELAY": 0.0, "SENS_GPS0_DELAY": 0.0}
+    assert sitl.parameters() == {"SDLOG_BACKEND": 1, "EKF2_GPS_DELAY": 0.0, "SENS_GPS0_DELAY": 0.0}
     simulation.close()
 
 

@@ -243,7 +243,8 @@ class Px4Sitl:
         return self._parameters_with(self._params_of_file)
 
     def _parameters_with(self, of_file: Mapping[str, float | int]) -> dict[str, float | int]:
-        found: dict[str, float | int] = {"SDLOG_BACKEND": int(self.options.ulog)}
+        keeps_log = self.options.ulog and self._folder is not None and not self.options.wait_for_user
+        found: dict[str, float | int] = {"SDLOG_BACKEND": int(keeps_log)}
         if self.options.battery:  # which of the two exists depends on PX4's version
             found |= {"SIM_BAT_ENABLE": 0, "SIM_BAT_DRAIN": 0}
         if self._period_us <= symptoms.FAST_TICK_US:

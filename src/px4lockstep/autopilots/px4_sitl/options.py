@@ -44,7 +44,7 @@ class SitlOptions(Part):
     answer_timeout_s: float = entry(2.0, "Timeout for PX4's answer to a step, in wall-clock time.", "s", gt=0.0)
     boot_s: Period = entry(6.0, "Minimum boot time before the flight, in simulated time.", "s")
     ground_truth: bool = entry(False, "Whether PX4 also gets the true state, for its log.")
-    ulog: bool = entry(False, "Whether PX4 writes its own log, which the run folder gets as `px4.ulg`.")
+    ulog: bool = entry(True, "Whether PX4 writes its own log to the run folder of `px4lockstep run`, as `px4.ulg`.")
     battery: bool = entry(True, "Whether PX4 gets the simulated batteries' state; if false, it simulates its own.")
     sensors: SensorConfig = entry(SensorConfig(), "Sensors; see docs/explanation/sensors.md.")
 
