@@ -1,6 +1,7 @@
 """Importing ULog files as logs: columns, times, and what is missing."""
 
 import time
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -11,6 +12,7 @@ from px4lockstep.errors import InputError
 from px4lockstep.log import ulog_import
 from px4lockstep.log.arrow import TYPES
 from px4lockstep.log.events import events_of
+from px4lockstep.log.ulog_power import rotor_speeds
 
 ROUNDING = 1e-7
 """Relative rounding of float32, 2**-24, with a margin."""
@@ -67,6 +69,22 @@ def test_status_motors_batteries_and_events(imported):
     ]
     assert log["landed"][0] == 1
     assert log["landed"][-1] == 0
+
+
+@pytest.mark.parametrize("off_a", [0.0, 0.05])
+def test_placeholders_of_escs_are_not_rotor_speeds(off_a):
+    """With a MAVLink simulator, PX4 computes speed and current from the motor commands; measured ones differ."""
+    commands, times_us = np.array([[0.0, 0.0], [0.5123, 0.7007], [1.0, 0.25]]), np.array([0, 10, 20])
+    columns = {"timestamp": times_us, "esc_count": np.full(3, 2)}
+    for i in range(2):
+        columns[f"esc[{i}].esc_rpm"] = (6_000.0 * commands[:, i]).astype(np.int32)
+        columns[f"esc[{i}].esc_current"] = np.where(commands[:, i] > 0.0, 1.0 + 15.0 * commands[:, i] + off_a, 0.0)
+    found = rotor_speeds(SimpleNamespace(instances=lambda topic: [columns]), times_us)
+    if off_a:
+        assert found.columns["rotor_speed_rad_s"][0][2] == pytest.approx([200.0 * np.pi, 50.0 * np.pi])
+    else:
+        assert not found.columns
+        assert "placeholders" in found.missing[0]
 
 
 def test_a_setpoint_is_nan_before_it_is_published(imported):

@@ -22,6 +22,10 @@ PWM_FROM_US, PWM_UP_TO_US = 800.0, 2_500.0
 PWM_RANGES = (("PWM_MAIN_MIN1", "PWM_MAIN_MAX1"), ("PWM_MAIN_MIN", "PWM_MAIN_MAX"), ("PWM_MIN", "PWM_MAX"))
 """Parameters of the pulse widths of no and of full thrust, of all versions, the newest first."""
 RAD_S_PER_RPM = 2.0 * math.pi / 60.0
+PLACEHOLDER_RPM, PLACEHOLDER_IDLE_A, PLACEHOLDER_A = 6_000.0, 1.0, 15.0
+PLACEHOLDER_TOLERANCE_A = 0.01
+"""Without speeds from a MAVLink simulator, PX4 logs speed and current of ESCs in proportion to the motor commands. The
+tolerance is for speeds that are whole numbers."""
 
 
 @dataclass(frozen=True)
@@ -111,10 +115,23 @@ def rotor_speeds(file: ULogFile, rows_us: Array) -> Found:
         count = int(columns["esc_count"].max()) if "esc_count" in columns else len(names)
         if names[:count]:
             rpm = np.stack([columns[name] for name in names[:count]], axis=1).astype(np.float64)
+            if _is_placeholder(columns, rpm):
+                return Found(missing=["rotor_speed_rad_s (esc_status has placeholders: PX4 had a MAVLink simulator)"])
             if rpm.any():
                 found = interpolated(_times(columns), rpm * RAD_S_PER_RPM, rows_us)
                 return Found({"rotor_speed_rad_s": (found, "esc_status")})
     return Found(missing=["rotor_speed_rad_s (esc_status)"])
+
+
+def _is_placeholder(columns: Columns, rpm: Array) -> bool:
+    """Return whether speeds and currents of ESCs are those that PX4 computes from motor commands for a simulator."""
+    names = [f"esc[{i}].esc_current" for i in range(rpm.shape[1])]
+    if not all(name in columns for name in names):
+        return False
+    current = np.stack([columns[name] for name in names], axis=1)
+    running = (rpm != 0.0) & (current != 0.0)
+    computed = PLACEHOLDER_IDLE_A + np.abs(rpm) * PLACEHOLDER_A / PLACEHOLDER_RPM
+    return bool(running.any() and np.abs(current - computed)[running].max() < PLACEHOLDER_TOLERANCE_A)
 
 
 def batteries(file: ULogFile, rows_us: Array) -> Found:

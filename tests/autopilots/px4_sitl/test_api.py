@@ -10,7 +10,9 @@ from px4lockstep.autopilots.px4_sitl.api import ARM, DISARM, FLY_MISSION, LAND, 
 from px4lockstep.autopilots.px4_sitl.parameters import Parameters
 from px4lockstep.autopilots.px4_sitl.uploads import item_fields
 from px4lockstep.errors import SimulationError
+from px4lockstep.px4.commands import Command
 from px4lockstep.px4.fence import Fence, FenceZone, RallyPoint
+from px4lockstep.px4.mission_items import MissionItem
 from px4lockstep.px4.missions import parse_wpl
 
 MISSION = parse_wpl(
@@ -150,8 +152,23 @@ def test_a_rejected_fence_is_named(wire):
     own = Api(wire, (), None, Fence((FenceZone(True, (), (47.2, 8.2), 9.0),)))
     own.upload(0)
     wire.hear("mission_ack", 245, 190, 4, 1)
-    with pytest.raises(SimulationError, match="PX4 rejected the geofence with MAV_MISSION_RESULT 4"):
+    with pytest.raises(SimulationError, match="PX4 rejected the geofence with MAV_MISSION_RESULT 4: no space"):
         own.step(0)
+
+
+def test_a_rejected_item_is_named(wire):
+    """With its command and the parameter, as PX4 1.18 rejects the angle of DO_SET_ROI_WPNEXT_OFFSET."""
+    roi = MissionItem(Command.DO_SET_ROI_WPNEXT_OFFSET, yaw_deg=90.0, params=(0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 90.0))
+    own = Api(wire, (MissionItem(Command.DELAY), roi, MissionItem(Command.DELAY)))
+    own.upload(0)
+    own.step(0)
+    wire.hear("mission_request_int", 245, 190, 0, 0)
+    wire.hear("mission_request_int", 245, 190, 1, 0)
+    wire.hear("mission_ack", 245, 190, 12, 0)
+    with pytest.raises(SimulationError) as error:
+        own.step(1_000)
+    assert "the mission at item 1, DO_SET_ROI_WPNEXT_OFFSET (196), with MAV_MISSION_RESULT 12" in str(error.value)
+    assert "parameter 7 = 90 is not allowed" in str(error.value)
 
 
 def test_orders_wait_for_each_other(wire):

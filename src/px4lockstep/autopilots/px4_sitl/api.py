@@ -23,7 +23,7 @@ from px4lockstep.autopilots.px4_sitl.mavlink.links import AUTOPILOT_COMPONENT, A
 from px4lockstep.autopilots.px4_sitl.mavlink.stream import Frame
 from px4lockstep.autopilots.px4_sitl.parameters import Parameters
 from px4lockstep.autopilots.px4_sitl.status import Status, mode_of
-from px4lockstep.autopilots.px4_sitl.uploads import uploads_of
+from px4lockstep.autopilots.px4_sitl.uploads import rejection, uploads_of
 from px4lockstep.errors import SimulationError
 from px4lockstep.px4.fence import Fence, RallyPoint
 from px4lockstep.px4.mission_items import MissionItem
@@ -123,6 +123,7 @@ class Api:
         self._was_armed = False
         self._begun_us: int | None = None
         self._upload_since_us: int | None = None
+        self._item_sent: int | None = None
         self._beat_us = self._beats = 0
         self.status = Status(items)
         self.warnings: list[str] = []
@@ -324,15 +325,15 @@ class Api:
             return
         fields = self._uploads[0].items[number]
         self._link.send(self._dialect.encode("mission_item_int", *self._target, *fields, kind))
-        self._sent_us = time_us
+        self._sent_us, self._item_sent = time_us, number
 
     def _end_upload(self, kind: int, result: int, time_us: int) -> None:
         if not self._is_uploading(kind):
             return
         upload = self._uploads.popleft()
         if result != ACCEPTED:
-            raise SimulationError(f"PX4 rejected {upload.name} with MAV_MISSION_RESULT {result}{self._said()}")
-        self._upload_since_us, self._sent_us = time_us, None
+            raise SimulationError(f"{rejection(upload, result, self._item_sent)}{self._said()}")
+        self._upload_since_us, self._sent_us, self._item_sent = time_us, None, None
 
     def _refused(self, asked: str, waited_us: int) -> str:
         answer = f"it answered: {self._result}" if self._result else "it did not answer"

@@ -201,8 +201,11 @@ class Px4Sitl:
         missed = self._patience.warning(self._ticks, self._offset_us) if self.missed else None
         found = [missed, self._limit, *([] if self._api is None else self._api.warnings)]
         lacks = () if self._api is None else self._api.missing_parameters
-        ignored = [name for name in self.file_params if name not in self._params_of_file or name in lacks]
-        found += no_effect(ignored, len(self.file_params), self.capabilities.name)
+        given = self.file_params
+        held_back = [name for name in given if name not in self._params_of_file]
+        lacking = [name for name in self._params_of_file if name in lacks]  # apart: it is known only after the start
+        found += no_effect(held_back, len(given), self.capabilities.name)
+        found += no_effect(lacking, len(given), "this version of PX4, which lacks them")
         return tuple(warning for warning in found if warning)
 
     @property

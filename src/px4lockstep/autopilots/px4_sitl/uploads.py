@@ -24,6 +24,20 @@ CIRCLE_COMMANDS = {True: 5003, False: 5004}
 """MAV_CMD_NAV_FENCE_…, by whether the zone is an inclusion."""
 RALLY_COMMAND = 5100
 MAX_INT = 2**31 - 1
+RESULTS = {
+    1: "error",
+    2: "frame not supported",
+    3: "command not supported",
+    4: "no space",
+    5: "invalid value",
+    13: "item out of order",
+    14: "denied",
+    15: "cancelled",
+}
+"""MAV_MISSION_RESULT; 6 to 12 are about parameters 1 to 7."""
+FIRST_PARAMETER = 6
+COORDINATES = (4, 5)
+"""Places of x and y among the parameters, which are scaled by 1e7 in some frames."""
 
 Fields = tuple[Any, ...]
 """Fields of MISSION_ITEM_INT from `seq` to `z`."""
@@ -48,6 +62,20 @@ def uploads_of(items: Sequence[MissionItem], fence: Fence, rally_points: Sequenc
         Upload(MISSION, "the mission", tuple(item_fields(item, i) for i, item in enumerate(items))),
     ]
     return [upload for upload in uploads if upload.items]
+
+
+def rejection(upload: Upload, result: int, number: int | None) -> str:
+    """Return what PX4 rejected and why; `number` is that of the last item sent, None if it requested none."""
+    meaning, where, params = RESULTS.get(result, "unknown"), "", ()
+    if number is not None:
+        command, params = upload.items[number][2], upload.items[number][5:]
+        name = ItemCommand(command).name if upload.kind == MISSION else "command"
+        where = f" at item {number}, {name} ({command}),"
+    if FIRST_PARAMETER <= result < FIRST_PARAMETER + 7:
+        place = result - FIRST_PARAMETER
+        value = f" = {params[place]:g}" if number is not None and place not in COORDINATES else ""
+        meaning = f"parameter {place + 1}{value} is not allowed by this version of PX4"
+    return f"PX4 rejected {upload.name}{where} with MAV_MISSION_RESULT {result}: {meaning}"
 
 
 def item_fields(item: MissionItem, number: int) -> Fields:
