@@ -12,7 +12,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from plan_reader import HEIGHT_TOLERANCE_M, Reader
+from plan_reader import DEFAULT_RADIUS_M, HEIGHT_TOLERANCE_M, Reader
 
 from px4lockstep.flights.run import fly
 from px4lockstep.px4.missions import load_mission
@@ -32,7 +32,10 @@ RETURN_M = 12.0
 def flown(name):
     """Fly a plan; return the run and what the independent reader makes of the plan."""
     changes = {"px4.mission_path": str(PLANS[name]), "environment.wind": "none", "estimator.kind": "none"}
-    changes |= {"autopilot.params": {"RTL_RETURN_ALT": RETURN_M}, "timeline.dt_log_s": 0.02}
+    changes |= {
+        "autopilot.params": {"RTL_RETURN_ALT": RETURN_M, "NAV_ACC_RAD": DEFAULT_RADIUS_M},
+        "timeline.dt_log_s": 0.02,
+    }
     changes |= {"timeline.t_end_s": 30.0} if name == "no_landing" else {"timeline.t_end_s": "auto"}
     return fly(build(load_spec("x500", changes))), Reader(PLANS[name])
 
@@ -177,3 +180,13 @@ def test_commands_without_an_effect_are_in_the_summary(name, line):
     run, _ = flown(name)
     assert [warning for warning in run.summary.warnings if warning.endswith(f"{name}.plan: {line}")]
     assert load_mission(PLANS[name], strict=True).not_flown == ()
+
+
+@pytest.mark.parametrize("radius_m", [1.0, 10.0])
+def test_waypoints_without_a_radius_have_that_of_the_parameter(radius_m):
+    """NAV_ACC_RAD, as in PX4: stock PX4 flies this plan in 20.0 s with 10 m, since all waypoints are so close."""
+    changes = {"px4.mission_path": str(PLANS["jump"]), "autopilot.params": {"NAV_ACC_RAD": radius_m}}
+    run = fly(build(load_spec("x500", changes)))
+    assert run.summary.mission_finished
+    finished_s = run.summary.waypoint_times_s[-1]
+    assert finished_s == pytest.approx(20.0, abs=2.0) if radius_m == 10.0 else finished_s > 50.0

@@ -54,6 +54,8 @@ class Mission:
     fence: Fence = field(default_factory=Fence)
     """Zones of a plan's geofence."""
     rally_points: tuple[RallyPoint, ...] = ()
+    is_plan: bool = False
+    """It was read from a plan, which a ground station sends to PX4, not from a file for the library's loader."""
 
     def lost_by_library(self) -> tuple[str, ...]:
         """Return what the mission loader of `libpx4_lockstep` would drop from each item; empty if nothing.
@@ -219,7 +221,7 @@ def parse_plan(text: str, source: str) -> Mission:
     }
     home = _planned_home(mission.get("plannedHomePosition"), source, report.errors)
     rows = plan_rows(items, source, report)
-    return _mission(rows, 0, source, report, warnings, planned_home=home, text=text, **parts)
+    return _mission(rows, 0, source, report, warnings, planned_home=home, text=text, is_plan=True, **parts)
 
 
 def _planned_home(value: Any, source: str, report: ErrorLines) -> tuple[float, float, float] | None:

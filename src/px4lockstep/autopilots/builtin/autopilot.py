@@ -204,7 +204,8 @@ class Builtin(NativeAutopilot):
         write_allocation(record["allocation"], model.effectiveness(given, p))
         write_navigator(record["navigator"], p)
         write_land_detector(record["land_detector"], p, self.land_detector == "estimate")
-        write_mission(record["navigator"], self._items, self._home, model.home_alt_msl_m, p["NAV_LOITER_RAD"])
+        assert self.mission is None or isinstance(self.mission, Mission)
+        write_mission(record["navigator"], self.mission, self._home, model.home_alt_msl_m, p["NAV_LOITER_RAD"])
         rally_points = self._rally_points
         write_rally(record["navigator"]["rally"], rally_points, self._home, model.home_alt_msl_m, p["RTL_TYPE"])
 

@@ -7,10 +7,10 @@ from typing import Any
 from px4lockstep.environment.projection import MapProjection
 from px4lockstep.errors import InputError
 from px4lockstep.px4.commands import Command
-from px4lockstep.px4.missions import MissionItem
+from px4lockstep.px4.missions import Mission, MissionItem
 
-DEFAULT_RADIUS_M = 1.0
-"""Default acceptance radius of an item, as in the real library's loader."""
+LOADER_RADIUS_M = 1.0
+"""Acceptance radius of an item of a text file that has none, as in the real library's loader."""
 
 
 ROI_MODES = {
@@ -36,9 +36,14 @@ def check_distance(items: Sequence[MissionItem], home: MapProjection, limit_m: f
 
 
 def write_mission(
-    navigator: Any, items: Sequence[MissionItem], home: MapProjection, home_alt_msl_m: float, loiter_radius_m: float
+    navigator: Any, mission: Mission | None, home: MapProjection, home_alt_msl_m: float, loiter_radius_m: float
 ) -> None:
-    """Write the items into a `NAVIGATOR` record, in the local frame; the loiter radius is the default of PX4."""
+    """Write the items into a `NAVIGATOR` record, in the local frame; the loiter radius is the default of PX4.
+
+    Items of a plan without an acceptance radius have NAV_ACC_RAD, as in PX4.
+    """
+    items = mission.items if mission is not None else ()
+    default_m = navigator["acceptance_m"] if mission is not None and mission.is_plan else LOADER_RADIUS_M
     navigator["count"] = len(items)
     navigator["leg"]["cruise_m_s"] = math.nan
     for record, item in zip(navigator["items"], items, strict=False):
@@ -48,7 +53,7 @@ def write_mission(
             record["pos_ned"] = (*home.to_local(item.lat_deg, item.lon_deg), -height_m)
         for name in ("hold_s", "speed_m_s", "jump_to", "jump_repeats"):
             record[name] = getattr(item, name)
-        record["radius_m"] = item.acceptance_radius_m if item.acceptance_radius_m > 0.0 else DEFAULT_RADIUS_M
+        record["radius_m"] = item.acceptance_radius_m if item.acceptance_radius_m > 0.0 else default_m
         record["yaw"] = math.radians(item.yaw_deg)
         if record["command"] == Command.DO_SET_ROI_WPNEXT_OFFSET and math.isnan(item.yaw_deg):
             record["yaw"] = 0.0
