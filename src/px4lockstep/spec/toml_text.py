@@ -1,7 +1,7 @@
 """Write a `Spec` as the text of a file: resolved, with every default. Loading the text gives an equal spec.
 
-`tomli_w` writes keys and values. The layout is our own: `tomli_w` puts each number of a vector on a line of its own, and
-the tables of an array inline if they are short, so that no further table could be added to the file.
+`tomli_w` writes keys and values. The layout is our own: `tomli_w` puts each number of a vector on a separate line, and
+short tables of an array inline, so that no further table could be added to the file.
 """
 
 from collections.abc import Iterator
