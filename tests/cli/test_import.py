@@ -6,6 +6,8 @@ import pytest
 from commands import run_command
 from ulog_files import flight
 
+from px4lockstep import import_ulog
+
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
@@ -46,6 +48,11 @@ def test_a_file_becomes_a_run_folder_for_other_commands(folder, monkeypatch):
     assert (found["aligned_by"], found["offset_s"], found["identical"]) == ("arming", 0.0, True)
     assert found["only_in"][1][0] == "est_pos_ned"
     assert (folder / "one" / "diff.png").stat().st_size > 10_000
+    for source in ("one", "one.ulg"):  # an estimate does not become the truth by an export
+        assert run_command("export", source, "--format", "ulog", "--out", "again.ulg", "--force").returncode == 0
+        again = import_ulog(folder / "again.ulg")
+        assert again.report.state_is_estimate
+        assert "est_pos_ned" not in again
     differs = run_command("diff", "one", "two.ulg", "--no-plots", "--offset", "0.5")
     assert differs.returncode == 1, differs.stderr
     assert "offset of RUN_B: +0.500000 s, as given" in differs.stdout

@@ -139,6 +139,14 @@ def test_settings_that_px4_reads_at_its_start_can_not_change(trunk, key):
     assert "PX4 reads this only at its start" in finished.stderr
 
 
+def test_the_limits_of_the_fence_can_not_change(trunk):
+    """The host sets up the fence at the start."""
+    key = "px4.params=[{name='GF_MAX_HOR_DIST',value=3.0}]"
+    finished = run("branch", trunk, "--at", "6", "--set", key, "--no-plots", "--out", "none", cwd=trunk.parent)
+    assert finished.returncode == 2
+    assert "GF_MAX_HOR_DIST can't change in flight" in finished.stderr
+
+
 def test_a_branch_in_which_px4_fails_keeps_its_log_and_the_others_are_flown(trunk):
     """Both fail here: the double stops at a step after the branch time."""
     options = ("--count", "2", "--no-plots", "--json", "--out", "failed")

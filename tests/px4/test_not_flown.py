@@ -209,6 +209,10 @@ def test_an_unknown_complex_item_is_left_out():
         ({"Layers": 0}, "m item 0 (StructureScan): Layers = 0 must be a whole number from 1 to 1,000"),
         ({"Layers": "2"}, "m item 0 (StructureScan): Layers = '2' must be a number"),
         ({"CameraCalc": None}, "m item 0 (StructureScan) CameraCalc: DistanceToSurface = None must be a number"),
+        (
+            {"Layers": 1000, "polygon": [[47.4, 8.5 + 1e-6 * i] for i in range(99)]},
+            "1000 layers of 99 vertices are more items than PX4's 65,535",
+        ),
         ({"polygon": [[47, 8], [47, 9]]}, "polygon = [[47, 8], [47, 9]] must be a list of 3 to 1,000 vertices"),
         ({"polygon": [[47, 8], [47, 8], [48, 9]]}, "polygon has edges that are parallel or of length 0"),
         ({"polygon": [[97, 8], [47, 8], [48, 9]]}, "must be a list of 3 to 1,000 vertices: [latitude, longitude]"),
@@ -224,6 +228,27 @@ def test_a_structure_scan_with_an_invalid_setting_is_an_error(changes, message):
     with pytest.raises(InputError) as caught:
         parse_plan(with_items(scan | changes), "m")
     assert message in str(caught.value)
+
+
+@pytest.mark.parametrize("command", [Command.TAKEOFF, Command.LAND])
+def test_a_takeoff_or_landing_above_terrain_is_an_error(command):
+    """Without it, another mission would be flown."""
+    with pytest.raises(InputError, match="frame"):
+        parse_wpl(f"QGC WPL 110\n0 1 10 {command} 0 0 0 0 {HERE} 1\n", "m")
+
+
+def test_a_parameter_that_mavlink_cannot_send_is_an_error():
+    """It has 32 bits there."""
+    with pytest.raises(InputError, match="1e\\+39"):
+        parse_wpl(numbered("2 206 1e39 0 0 0 0 0 0", WAYPOINT), "m")
+
+
+def test_scans_with_more_items_than_px4_stores_are_an_error():
+    """Before they take memory."""
+    items = [as_plan(RTL)["mission"]["items"][0]] * 40_000
+    survey = {"type": "ComplexItem", "complexItemType": "survey", "TransectStyleComplexItem": {"Items": items}}
+    with pytest.raises(InputError, match="more than 65,535 items"):
+        parse_plan(with_items(survey, survey), "m")
 
 
 def test_an_invalid_item_of_a_survey_is_named():

@@ -109,8 +109,10 @@ def test_all_errors_are_in_one_report_with_their_lines():
 
 
 def test_a_component_other_than_the_autopilot_is_not_checked():
-    """A camera may use the name of a parameter of PX4 for something else."""
-    assert parse_params("1 1 CA_METHOD 1 6\n1 100 MPC_XY_P 1 6", "test").values == {"CA_METHOD": 1}
+    """A camera may use the name of a parameter of PX4 for something else, a gimbal other names, types and values."""
+    others = "1 100 MPC_XY_P 1 6\n1 154 gimbal.mode idle 11"
+    found = parse_params(f"1 1 CA_METHOD 1 6\n{others}", "test")
+    assert found.values == {"CA_METHOD": 1}
 
 
 def test_too_many_parameters_are_refused():

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any, BinaryIO
 
 from px4lockstep.autopilots.base import INJECTED, Session
+from px4lockstep.autopilots.fence import LIMITS as FENCE_LIMITS
 from px4lockstep.autopilots.kinds import KINDS
 from px4lockstep.engine.simulation import Simulation
 from px4lockstep.engine.snapshot import Snapshot
@@ -201,6 +202,9 @@ def _refuse_of_the_host(before: Spec, after: Spec, changes: tuple[Change, ...]) 
     for change in changes:
         if change.stage.is_started_with:
             raise InputError(f"{change}: PX4 reads this only at its start. Fly a new run instead")
+    for name in FENCE_LIMITS:
+        if before.px4_params.get(name) != after.px4_params.get(name):
+            raise InputError(f"{name} can't change in flight: the fence is set up at the start. Fly a new run instead")
     for name in before.px4.params_by_name:
         if name not in after.px4.params_by_name:
             raise InputError(f"px4.params: {name} can't be removed in flight; set it to the value that it should have")

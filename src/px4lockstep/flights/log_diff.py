@@ -73,8 +73,8 @@ class LogDiff:
 
     @property
     def is_same(self) -> bool:
-        """Whether no column differs by more than the rounding of float32."""
-        return all(each.is_rounding for each in self.differences)
+        """Whether there are columns to compare, and none differs by more than the rounding of float32."""
+        return bool(self.differences) and all(each.is_rounding for each in self.differences)
 
     @property
     def only_in(self) -> tuple[tuple[str, ...], tuple[str, ...]]:

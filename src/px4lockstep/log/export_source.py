@@ -38,6 +38,8 @@ class About:
     autopilot: str = "unknown"
     estimates_itself: bool = False
     """Whether the autopilot has an estimator of its own; the columns of the estimate are then the true state."""
+    state_is_estimate: bool = False
+    """Whether the state in the log is an estimate, as in an imported flight of a real vehicle."""
     autopilot_period_us: int = 0
     seed: int | None = None
     tables: Mapping[str, Any] = field(default_factory=dict)

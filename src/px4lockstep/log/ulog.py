@@ -29,7 +29,7 @@ DATA_FORMAT = 2
 """PX4's version of the units of GPS positions: degrees and metres."""
 END_OF_TIME_US = 2**64 - 1
 VERSION, RELEASE = re.compile(r"(\d+)\.(\d+)\.(\d+)"), 255
-FLOWN = ("flown", "nothing asked")
+FLOWN = ("flown", "nothing asked", "imported")
 """Outcomes that are not errors."""
 
 Array = npt.NDArray[Any]
@@ -187,10 +187,13 @@ def _texts(source: ExportSource) -> Iterator[Text]:
         return
     start_us, end_us = int(log.time_us[0]), int(log.time_us[-1])
     yield start_us, INFO, f"{source.about.name}, px4lockstep {__version__}, autopilot {source.about.autopilot}"
-    if not has_estimate(log, source.about):
+    if source.about.state_is_estimate:
+        yield start_us, NOTICE, "the log is of a vehicle: its state is an estimate, and there is no ground truth"
+    elif not has_estimate(log, source.about):
         yield start_us, NOTICE, "the log has no estimate: vehicle_attitude etc. are the true state"
     if "sensor_gps_lat_1e7" not in log and source.about.home is not None:
-        yield start_us, NOTICE, "the log has no sensors: vehicle_gps_position is the true position"
+        position = "estimated" if source.about.state_is_estimate else "true"
+        yield start_us, NOTICE, f"the log has no sensors: vehicle_gps_position is the {position} position"
     if summary.get("events") is not None:
         events = [(round(1e6 * each["time_s"]), each["label"], each["is_fault"]) for each in summary["events"]]
     else:

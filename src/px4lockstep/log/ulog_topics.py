@@ -251,7 +251,8 @@ def topics_of(log: Log, about: About) -> list[Topic]:
     estimate = ESTIMATE if has_estimate(log, about) else {}
     found = [replace(topic, names=estimate) for topic in MOTION]
     found += SETPOINTS
-    found += [replace(topic, name=f"{topic.name}_groundtruth") for topic in MOTION]
+    if not about.state_is_estimate:
+        found += [replace(topic, name=f"{topic.name}_groundtruth") for topic in MOTION]
     found += [GPS_TOPIC if "sensor_gps_lat_1e7" in log else IDEAL_GPS, *SENSORS]
     found += [_battery(i, about) for i in range(_width(log, "battery_voltage_v"))]
     found += [topic for topic in STATUS_TOPICS if estimate or topic.name != "estimator_status"]

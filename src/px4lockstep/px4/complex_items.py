@@ -23,6 +23,8 @@ RELATIVE, MSL, NO_POSITION = 3, 0, 2
 EARTH_RADIUS_M = 6_371_000.0
 MAX_LAYERS = 1_000
 MAX_VERTICES = 1_000
+MAX_SCANNED = 65_535
+"""Layers times vertices of a structure scan; PX4 has no more items."""
 STRUCTURE = ("EntranceAltitude", "ScanBottomAlt", "StructureHeight", "Layers", "GimbalPitch")
 CAMERA = ("DistanceToSurface", "AdjustedFootprintFrontal", "AdjustedFootprintSide")
 VTOL_LAND = 85
@@ -49,6 +51,9 @@ def structure_items(item: dict[str, Any], where: str, report: MissionReport) -> 
     distance_m, layer_m, trigger_m = calc
     if not (1.0 <= layers <= MAX_LAYERS and layers % 1.0 == 0.0):
         report.error(where, f"Layers = {layers:g} must be a whole number from 1 to {MAX_LAYERS:,}")
+        return []
+    if layers * len(polygon) > MAX_SCANNED:
+        report.error(where, f"{layers:g} layers of {len(polygon):,} vertices are more items than PX4's {MAX_SCANNED:,}")
         return []
     path = moved_outwards(polygon, distance_m)
     if path is None:

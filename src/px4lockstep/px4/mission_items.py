@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from px4lockstep.px4.commands import ALIASES, NO_EFFECT, SKIPPED, Command
+from px4lockstep.px4.commands import ALIASES, ENDS, NO_EFFECT, SKIPPED, Command
 from px4lockstep.px4.mission_report import MissionReport
 
 BY_NUMBER: dict[float, Command] = {float(command): command for command in Command}
@@ -82,7 +82,9 @@ def without_effect(name: str, values: tuple[float, ...] = (0.0,), because: str =
     return Rule(name, f"{allowed}; {because}", values=values, is_optional=True, ignored=because)
 
 
-ANYTHING = Rule("parameter", "a finite number, or nan (null) for none", is_optional=True)
+LARGEST = 3.4e38
+"""MAVLink sends parameters as float32."""
+ANYTHING = Rule("parameter", "a finite number, or nan (null) for none", "", -LARGEST, LARGEST, is_optional=True)
 UNUSED = without_effect("unused parameter")
 LATITUDE = Rule("latitude", "-90 to 90 degrees", "lat_deg", -90.0, 90.0)
 LONGITUDE = Rule("longitude", "-180 to 180 degrees", "lon_deg", -180.0, 180.0)
@@ -134,7 +136,7 @@ RULES: dict[Command, tuple[Rule, ...]] = {
     ),
     Command.LOITER_TO_ALT: (
         HEADING_REQUIRED,
-        Rule("loiter radius", "a finite number of metres", "acceptance_radius_m", is_optional=True),
+        Rule("loiter radius", "a finite number of metres", "acceptance_radius_m", -LARGEST, LARGEST, is_optional=True),
         *(UNUSED, ANYTHING, *THERE),
     ),
     Command.DELAY: (
@@ -182,7 +184,7 @@ def why_skipped(frame: float, code: float, params: Sequence[float]) -> str | Non
             return None  # an error
         name, reason = SKIPPED.get(int(code), ("", "PX4's missions have no such command"))
         return f"command {code:.12g}{f' ({name})' if name else ''} is skipped; {reason}"
-    if frame in TERRAIN_FRAMES and command.has_place:
+    if frame in TERRAIN_FRAMES and command.has_place and command not in (*ENDS, Command.TAKEOFF):
         return f"{command.name} is skipped; PX4 does not accept altitudes above terrain (frame {frame:g})"
     if command is Command.DELAY and (params[0] == -1.0 or any(value > 0.0 for value in params[1:4])):
         return "DELAY is skipped; it waits for a time of day"

@@ -22,7 +22,7 @@ from px4lockstep.px4.fence import Fence, RallyPoint, read_fence, read_rally
 from px4lockstep.px4.mission_checks import checked_items
 from px4lockstep.px4.mission_items import MissionItem
 from px4lockstep.px4.mission_report import MissionReport
-from px4lockstep.px4.plans import ItemRow, plan_rows, report_autocontinue
+from px4lockstep.px4.plans import MAX_ITEMS, ItemRow, plan_rows, report_autocontinue
 from px4lockstep.reading import json_number, parse_json, read_text
 
 __all__ = ["Command", "Mission", "MissionItem", "load_mission", "parse_mission", "parse_plan", "parse_wpl"]
@@ -30,8 +30,6 @@ __all__ = ["Command", "Mission", "MissionItem", "load_mission", "parse_mission",
 HEADER = "QGC WPL 110"
 WHAT = f"a mission ({HEADER}, or a .plan)"
 MAX_BYTES = 10_000_000
-MAX_ITEMS = 65_535
-"""PX4 stores item numbers in 16 bits."""
 ANY_HEADING = (Command.TAKEOFF, Command.LAND)
 """Commands whose heading PX4 ignores for a multicopter."""
 COLUMNS = ("index", "current", "frame", "command", "p1", "p2", "p3", "p4", "x", "y", "z", "autocontinue")

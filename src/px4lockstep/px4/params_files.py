@@ -77,10 +77,11 @@ def parse_params(text: str, source: str) -> ParamsFile:
         if not line.strip() or line.lstrip().startswith("#"):
             continue
         try:
-            component, name, value = _parsed(line)
-            if component != AUTOPILOT:
+            words = _words_of(line)
+            if int(words[1]) != AUTOPILOT:
                 others += 1
                 continue
+            name, value = _parsed(*words[2:])
             if name in values and values[name] != value:
                 raise InputError(f"{name} = {value} differs from line {lines[name]}, {values[name]}; remove one")
         except InputError as error:
@@ -97,8 +98,8 @@ def parse_params(text: str, source: str) -> ParamsFile:
     return ParamsFile(source, values, lines, others)
 
 
-def _parsed(line: str) -> tuple[int, str, float | int]:
-    """Return component, name and value of a line."""
+def _words_of(line: str) -> list[str]:
+    """Return the columns of a line, of which those of vehicle and component are valid."""
     words = line.split()
     if len(words) != len(COLUMNS):
         columns = "1 column" if len(words) == 1 else f"{len(words)} columns"
@@ -106,17 +107,21 @@ def _parsed(line: str) -> tuple[int, str, float | int]:
     for what, word in zip(COLUMNS[:2], words[:2], strict=True):
         if not ID.fullmatch(word) or int(word) > MAX_ID:
             raise InputError(f"{what} {word:.40} must be a whole number from 0 to {MAX_ID}")
-    component, name, text, code = int(words[1]), *words[2:]
+    return words
+
+
+def _parsed(name: str, text: str, code: str) -> tuple[str, float | int]:
+    """Return name and value of a parameter of the autopilot; other components have other names and types."""
     if not NAME.fullmatch(name):
         raise InputError(f"{name:.40} is not a parameter name: it must have 1 to 16 characters, A to Z, 0 to 9 or _")
     if code not in TYPES:
         raise InputError(f"{name} has type {code:.40}; PX4 has types 6 (int32) and 9 (float)")
-    return component, name, _value(name, text, TYPES[code], is_known=component == AUTOPILOT)
+    return name, _value(name, text, TYPES[code])
 
 
-def _value(name: str, text: str, kind: Kind, *, is_known: bool) -> float | int:
+def _value(name: str, text: str, kind: Kind) -> float | int:
     """Return the value of a parameter, checked against PX4's definition if it has one here."""
-    parameter = known_parameters().get(name) if is_known else None
+    parameter = known_parameters().get(name)
     allowed = "a whole number" if kind == "int32" else "a number"
     if parameter is not None:
         allowed = parameter.allowed

@@ -10,6 +10,7 @@ import math
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
+from px4lockstep.errors import InputError
 from px4lockstep.px4.commands import Command
 from px4lockstep.px4.complex_items import landing_items, structure_items
 from px4lockstep.px4.mission_report import MissionReport
@@ -18,6 +19,10 @@ from px4lockstep.reading import json_number
 TRANSECTS = "TransectStyleComplexItem"
 SCANS = ("survey", "CorridorScan")
 GENERATED = {"StructureScan": structure_items, "fwLandingPattern": landing_items, "vtolLandingPattern": landing_items}
+
+
+MAX_ITEMS = 65_535
+"""PX4 stores item numbers in 16 bits."""
 
 
 class ItemRow(NamedTuple):
@@ -32,11 +37,12 @@ class ItemRow(NamedTuple):
 
 def plan_rows(items: list[Any], source: str, report: MissionReport) -> Iterator[ItemRow | None]:
     """Yield the items of a plan in order, None for those with errors, and jump targets as indices into the result."""
-    found = [
-        (where, line, item, is_nested)
-        for line, each in enumerate(items)
-        for where, item, is_nested in _flat(each, f"{source} item {line}", report)
-    ]
+    found: list[tuple[str, int, dict[str, Any], bool]] = []
+    for line, each in enumerate(items):
+        for where, item, is_nested in _flat(each, f"{source} item {line}", report):
+            found.append((where, line, item, is_nested))
+        if len(found) > MAX_ITEMS:
+            raise InputError(f"{source} has more than {MAX_ITEMS:,} items, which is PX4's limit")
     index_of_id: dict[int, int] = {}
     for index, (where, _, item, is_nested) in enumerate(found):
         jump_id = item.get("doJumpId")

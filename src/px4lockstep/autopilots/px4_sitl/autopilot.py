@@ -91,8 +91,7 @@ class Px4Sitl:
         self._api_link: links.ApiLink | None = None
         self._process: Px4Process | None = None
         self._temporary: TemporaryDirectory[str] | None = None
-        self._is_closed = False
-        self._is_answering = False
+        self._is_closed = self._is_answering = False
         self._ticks = 0
         self._offset_us = 0
         self.clock_us: int | None = None  # PX4's time at time 0 of the flight, once it has booted
