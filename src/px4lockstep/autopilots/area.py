@@ -4,15 +4,19 @@ Edges of polygons are straight on the local map. PX4 draws them straight in lati
 of 1 km at 47 degrees of latitude, they differ by about 2 cm in the middle.
 """
 
-import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from types import SimpleNamespace
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from px4lockstep.autopilots.builtin.parameters import RETURN_RALLY
+from px4lockstep.autopilots.builtin.rally import RALLY, choose_goal
 from px4lockstep.environment.projection import MapProjection
 from px4lockstep.errors import InputError
+from px4lockstep.jit import interpreted, view
 from px4lockstep.px4.missions import Mission
 
 Floats = npt.NDArray[np.float64]
@@ -47,32 +51,76 @@ class Area:
 
     zones: tuple[Zone, ...] = ()
     rally_points: tuple[Place, ...] = ()
+    """Those to which the autopilot can return."""
+    is_rally_only: bool = False
+    """A return never leads home (RTL_TYPE 5)."""
+    radius_m: float = 0.0
+    """GF_MAX_HOR_DIST; 0: no limit."""
+    height_m: float = 0.0
+    """GF_MAX_VER_DIST; 0: no limit."""
+
+    @property
+    def has_fence(self) -> bool:
+        """Whether there is a place where the vehicle must not be."""
+        return bool(self.zones) or self.radius_m > 0.0 or self.height_m > 0.0
 
     def margins_m(self, pos_ned: Floats) -> Floats:
-        """Return the distance from the fence at each position, negative where it is breached; inf without a fence."""
+        """Return the distance from the zones at each position, negative where one is violated; inf without any."""
         margins_m = np.full(len(pos_ned), np.inf)
         for zone in self.zones:
             margins_m = np.minimum(margins_m, zone.margins_m(pos_ned[:, 0], pos_ned[:, 1]))
         return margins_m
 
-    def goal_of_return(self, place: Place) -> tuple[Place, str]:
-        """Return where a return to a place has led, home or a rally point, whichever is closest, and its name."""
-        goals = {HOME: (0.0, 0.0)} | {f"rally point {i}": point for i, point in enumerate(self.rally_points)}
-        name = min(goals, key=lambda name: math.dist(place, goals[name]))
-        return goals[name], name
+    def is_outside(self, pos_ned: Floats) -> npt.NDArray[np.bool_]:
+        """Return whether each position violates the zones, or the limits around home."""
+        is_outside = self.margins_m(pos_ned) < 0.0
+        if self.radius_m > 0.0:
+            is_outside |= _length(pos_ned[:, 0], pos_ned[:, 1]) > self.radius_m
+        if self.height_m > 0.0:
+            is_outside |= -pos_ned[:, 2] > self.height_m
+        return is_outside
+
+    def goal_of_return(self, start: Place) -> Place:
+        """Return where a return leads that begins at a place, by the autopilot's own rule."""
+        rally = view(np.zeros(1, RALLY), writable=True)
+        rally.is_rally_only, rally.count = int(self.is_rally_only), len(self.rally_points)
+        for record, point in zip(rally.points, self.rally_points, strict=False):
+            record.rally_ned[:2] = point
+        interpreted(choose_goal)(rally, 0.0, SimpleNamespace(pos_ned=(*start, 0.0)))
+        return float(rally.goal_ned[0]), float(rally.goal_ned[1])
+
+    def name_of_goal(self, goal: Place) -> str:
+        """Return the name of the goal of a return in messages."""
+        if goal in self.rally_points:
+            return f"rally point {self.rally_points.index(goal)}"
+        return HOME if goal == (0.0, 0.0) else "where the return began"
 
 
-def area_of(mission: object, home_lat_deg: float, home_lon_deg: float) -> Area:
-    """Return the area of a mission; without one, the default."""
+def area_of(
+    mission: object,
+    home_lat_deg: float,
+    home_lon_deg: float,
+    params: Mapping[str, float | int] | None = None,
+    *,
+    uses_rally: bool = True,
+) -> Area:
+    """Return the area of a mission and of PX4's parameters, as far as they are known."""
+    params = params or {}
+    limits: dict[str, Any] = {
+        "is_rally_only": params.get("RTL_TYPE") == RETURN_RALLY,
+        "radius_m": float(params.get("GF_MAX_HOR_DIST", 0.0)),
+        "height_m": float(params.get("GF_MAX_VER_DIST", 0.0)),
+    }
     if not isinstance(mission, Mission):
-        return Area()
+        return Area(**limits)
     local, counts, zones = MapProjection(home_lat_deg, home_lon_deg).to_local, {"polygons": 0, "circles": 0}, []
     for zone in mission.fence.zones:
         kind = "polygons" if zone.vertices else "circles"
         points = tuple(local(*point) for point in zone.vertices or (zone.center,))
         zones.append(Zone(f"geoFence {kind}[{counts[kind]}]", zone.is_inclusion, points, zone.radius_m))
         counts[kind] += 1
-    return Area(tuple(zones), tuple(local(point.lat_deg, point.lon_deg) for point in mission.rally_points))
+    rally = mission.rally_points if uses_rally else ()
+    return Area(tuple(zones), tuple(local(point.lat_deg, point.lon_deg) for point in rally), **limits)
 
 
 def check_area(mission: object, home_lat_deg: float, home_lon_deg: float) -> None:
@@ -100,7 +148,7 @@ def _places(mission: Mission, home: MapProjection) -> Iterator[tuple[str, Place]
     yield f"home ({home.lat_deg}, {home.lon_deg})", (0.0, 0.0)
     for number, item in enumerate(mission.items):
         if item.command.has_position:
-            yield f"item {number} ({item.command.name})", home.to_local(item.lat_deg, item.lon_deg)
+            yield f"{item.place(number)} ({item.command.name})", home.to_local(item.lat_deg, item.lon_deg)
 
 
 def _length(north_m: Floats, east_m: Floats) -> Floats:

@@ -13,11 +13,12 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Container, Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, ClassVar
 
 import numpy.typing as npt
 
-from px4lockstep.autopilots.area import Area
+from px4lockstep.autopilots.area import Area, Place
 from px4lockstep.autopilots.messages import Grow, MessageLog
 from px4lockstep.environment.projection import MapProjection
 from px4lockstep.errors import InputError
@@ -47,12 +48,21 @@ class Capabilities:
     reads_sensors: bool = False
     takes_sensor_faults: bool = False
     has_mission: bool = True  # can fly missions
+    uses_rally: bool = True  # can return to rally points
+    takes_setpoints: bool = False  # has a setpoint mode
+    why_no_setpoints: str = ""  # why it has none, if there is a reason
+    sets_params: bool = False  # its parameters can change in flight
     takes_px4_params: bool = False  # accepts `px4.params`, and any parameter that PX4 may have
 
     @property
     def speaker(self) -> str:
         """The name of the author of its texts."""
         return "PX4" if self.takes_px4_params else self.name
+
+    @property
+    def no_setpoints(self) -> str:
+        """That it takes no setpoints, in words."""
+        return f"{self.name} takes no setpoints{self.why_no_setpoints and f', because {self.why_no_setpoints}'}"
 
     @property
     def branches_by_fork(self) -> bool:
@@ -153,7 +163,9 @@ class Session:
     landing: Landing | None = None
     """Where its mission lands; None if it ends in the air, or if unknown."""
     area: Area = Area()
-    """The fence and the rally points of its mission."""
+    """Its fence, and the rally points of its mission that it can use."""
+    area_params: Mapping[str, float | int] = MappingProxyType({})
+    """PX4's parameters that `area_of` needs, if known."""
     on_tick: Callable[[int, Any], None] | None = None
     """Called with the time and the stage inputs at each tick before it runs, if it takes inputs from Python."""
 
@@ -214,6 +226,18 @@ class Session:
             names = ", ".join(params)
             raise InputError(f"{names} can't change in flight: {self.capabilities.name} reads parameters at the start")
 
+    def goal_of_return(self, record: Record) -> Place | None:
+        """Return the goal that it chose when its last return began; None if the record does not hold it."""
+        return None
+
+    @property
+    def has_set_parameters(self) -> bool:
+        """Whether parameters in its record have changed in flight."""
+        return False
+
+    def restore_parameters(self, params: Mapping[str, float | int]) -> None:
+        """Use its initial parameters with these changes, after a snapshot or checkpoint was restored."""
+
     def explain(self, record: Record, time_us: int) -> str:
         """Return why a step failed, and what to do."""
         return f"at t = {time_us / 1e6:.6f} s {self.capabilities.name} failed"
@@ -237,6 +261,7 @@ class PythonSession(Session):
         super().__init__(capabilities_of(autopilot))
         self._autopilot = autopilot
         self.asks_user = getattr(autopilot, "asks_user", False)
+        self.area_params = getattr(autopilot, "area_params", {})
 
     @property
     def warnings(self) -> tuple[str, ...]:

@@ -21,8 +21,8 @@ from px4lockstep.px4.fence import MAX_FENCE_POINTS
 
 PERIOD_US = 200_000
 """Interval of the checks (PX4's `GEOFENCE_CHECK_INTERVAL_US`)."""
-HOLD, RETURN, TERMINATE, LAND = (np.int64(i) for i in (2, 3, 4, 5))
-"""Values of GF_ACTION that act."""
+WARN, HOLD, RETURN, TERMINATE, LAND = (np.int64(i) for i in (1, 2, 3, 4, 5))
+"""Values of GF_ACTION. A warning is no failsafe; the event `geofence breached` reports it."""
 
 LIMITS = ("GF_ACTION", "GF_MAX_HOR_DIST", "GF_MAX_VER_DIST")
 """The parameters of a fence besides its zones."""

@@ -14,13 +14,15 @@ capabilities. It defines
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from importlib import import_module
-from typing import Any, ClassVar, Literal
+from typing import Annotated, Any, ClassVar, Literal
 
 from px4lockstep.autopilots.base import NOBODY, Capabilities, capabilities_of
 from px4lockstep.errors import InputError
 from px4lockstep.part import KEY, Found, Number, Part, entry, path_entry
+from px4lockstep.part.kinds import CODE, EXAMPLE, Options, PythonKind, folder_entry, kind_or_class, options_entry
 from px4lockstep.part.limits import FLOAT32
 from px4lockstep.px4.parameters import check_known
+from px4lockstep.user_code import named
 
 SITL_INSTANCES = 10
 """Maximum number of SITL instances: PX4's start script gives all further ones the same API port."""
@@ -42,10 +44,20 @@ class Kind:
 
 KINDS = {
     "builtin": Kind(
-        Capabilities("the built-in autopilot"), "the built-in autopilot", "px4lockstep.autopilots.builtin.options"
+        Capabilities("the built-in autopilot", takes_setpoints=True, sets_params=True),
+        "the built-in autopilot",
+        "px4lockstep.autopilots.builtin.options",
     ),
     "px4": Kind(
-        Capabilities("real PX4", needs_child=True, is_copyable=False, takes_px4_params=True),
+        Capabilities(
+            "real PX4",
+            needs_child=True,
+            is_copyable=False,
+            sets_params=True,
+            takes_px4_params=True,
+            uses_rally=False,
+            why_no_setpoints="PX4's own modules publish its setpoint topics",
+        ),
         "real PX4, linked as a library",
         "px4lockstep.autopilots.px4_library.options",
     ),
@@ -60,6 +72,7 @@ KINDS = {
             estimates_itself=True,
             reads_sensors=True,
             takes_sensor_faults=True,
+            takes_setpoints=True,
             takes_px4_params=True,
         ),
         "stock PX4 over MAVLink",
@@ -71,6 +84,14 @@ KINDS = {
 DEFAULT = next(iter(KINDS))
 
 
+def kind_of(name: str) -> Kind:
+    """Return the kind of autopilot with this name; a class of the user is one too, created by `spec.own_parts`."""
+    own = named(name)
+    if own is None:
+        return KINDS[name]
+    return Kind(Capabilities(f"the autopilot {own.name}", is_reusable=False, has_mission=False), "a class of yours")
+
+
 class AutopilotOptions(Part):
     """The autopilot."""
 
@@ -78,10 +99,12 @@ class AutopilotOptions(Part):
     where: ClassVar[str] = "autopilot"
     forms: ClassVar[tuple[tuple[str, ...], ...]] = (("params_file",), ("file_params",))
 
-    kind: Literal[tuple(KINDS)] = entry(  # type: ignore[valid-type]
+    kind: Annotated[Literal[tuple(KINDS)] | PythonKind, kind_or_class(KINDS)] = entry(  # type: ignore[valid-type]
         DEFAULT,
-        f"Which autopilot flies: {'; '.join(f'`{name}`, {kind.doc}' for name, kind in KINDS.items())}.",
+        f"Which autopilot flies: {'; '.join(f'`{name}`, {kind.doc}' for name, kind in KINDS.items())}; `{EXAMPLE}`, a "
+        "class of yours: see docs/howto/own_controller.md.",
         stage="autopilot_kind",
+        extra=CODE,
     )
     params: dict[str, Number] = entry(
         {},
@@ -115,22 +138,18 @@ class AutopilotOptions(Part):
         "Whether rate control gets the derivative of the body rates. False reproduces the recorded flights of PX4.",
         stage="autopilot_start",
     )
+    options: Options = options_entry("kind")
+    python_dir: str | None = folder_entry("kind")
 
     @property
     def capabilities(self) -> Capabilities:
         """Capabilities of the selected autopilot."""
-        return KINDS[self.kind].capabilities
+        return kind_of(self.kind).capabilities
 
     def check(self) -> Found:
-        """Yield errors in parameters; with `kind = "none"`, check them as for the default autopilot."""
-        kind = KINDS[self.kind] if self.capabilities.flies else KINDS[DEFAULT]
+        """Yield errors in parameters; if the autopilot takes none, check them as for the default one."""
         for name, value in self.params.items():
-            try:
-                if kind.capabilities.takes_px4_params:
-                    check_known(name, value)
-                else:
-                    kind.call("check_parameter", self, name, value)
-            except InputError as error:
+            if (error := self.param_error(name, value)) is not None:
                 yield ("params", name), f"{KEY}: {error}"
         for name, value in self.file_params.items():
             try:
@@ -138,10 +157,26 @@ class AutopilotOptions(Part):
             except InputError as error:
                 yield ("file_params", name), f"{KEY}: {error}"
 
+    def param_error(self, name: str, value: float | int) -> str | None:
+        """Return what is wrong with a PX4 parameter for this autopilot, or None."""
+        kind = kind_of(self.kind)
+        kind = KINDS[DEFAULT] if kind.module is None else kind
+        try:
+            if kind.capabilities.takes_px4_params:
+                check_known(name, value)
+            else:
+                kind.call("check_parameter", self, name, value)
+        except InputError as error:
+            return str(error)
+        return None
+
 
 def make_autopilot(own: AutopilotOptions, px4: object, home: tuple[float, float], mission: object) -> object | None:
-    """Return the autopilot for a flight from the tables `[autopilot]` and `[px4]`, or None with `kind = "none"`."""
-    kind = KINDS[own.kind]
+    """Return the autopilot for a flight from the tables `[autopilot]` and `[px4]`.
+
+    It is None with `kind = "none"`, and for a class of the user.
+    """
+    kind = kind_of(own.kind)
     made: object = None if kind.module is None else kind.call("make", own, px4, home, mission)
     return made
 
@@ -156,9 +191,9 @@ def flown_params(own: AutopilotOptions, px4: object, aircraft: object) -> dict[s
 
     They are complete for the built-in autopilot. Real PX4 has defaults of its own for all others.
     """
-    kind = KINDS[own.kind]
+    kind = kind_of(own.kind)
     if kind.module is None:
-        raise InputError("autopilot.kind = 'none' has no parameters; choose an autopilot")
+        raise InputError(f"autopilot.kind = {own.kind!r} has no parameters of PX4; choose another autopilot")
     found: dict[str, float | int] = kind.call("flown_params", own, px4, aircraft)
     return found
 
@@ -175,13 +210,13 @@ def with_injectors(autopilot: Any, injectors: Sequence[object]) -> Any:
 
 def locate_code(own: AutopilotOptions, px4: object) -> object | None:
     """Return the path of an autopilot's code without running it; None if the code is part of this package."""
-    kind = KINDS[own.kind]
+    kind = kind_of(own.kind)
     return kind.call("locate", px4) if kind.capabilities.takes_px4_params else None
 
 
 def workers_allowed(data: Mapping[str, Any], workers: int) -> int:
     """Return how many of a campaign's workers may fly its spec simultaneously; `data` holds the spec's tables."""
-    kind = KINDS[data.get("autopilot", {}).get("kind", DEFAULT)]
+    kind = kind_of(data.get("autopilot", {}).get("kind", DEFAULT))
     most = kind.capabilities.max_at_once
     if most is None:
         return workers

@@ -14,5 +14,5 @@ def step_native(sim, t_us, bus):
     """Run the compiled autopilot for one tick; return whether it succeeded."""
     if sim.px4.handle != 0:
         return step_px4(sim.px4, t_us, bus)
-    step_builtin(sim.builtin, t_us, bus)
+    step_builtin(sim.builtin, t_us, bus, sim.setpoint)
     return True

@@ -10,7 +10,7 @@ import numpy as np
 from px4lockstep.jit import kernel
 
 MANUAL_MODE, MISSION_MODE, LOITER_MODE, RETURN_MODE = (np.int64(i) for i in (0, 3, 4, 5))
-DESCEND_MODE, LAND_MODE = np.int64(12), np.int64(18)
+DESCEND_MODE, OFFBOARD_MODE, LAND_MODE = np.int64(12), np.int64(14), np.int64(18)
 
 # Bits: several requests may arrive in the same tick.
 ARM, DISARM, MISSION, RETURN, LAND = (np.int64(1 << i) for i in range(5))

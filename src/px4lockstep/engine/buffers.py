@@ -6,7 +6,7 @@ allocates them all at once, in one chunk. The arrays are in memory, or wherever 
 memory-mapped files.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Container, Mapping
 from typing import Any
 
 import numpy as np
@@ -47,7 +47,8 @@ def grow_in_memory(name: str, array: Array, rows: int, used: int) -> Array:
 class Buffers:
     """The arrays of a run, by stream name, and the event boundaries generated up to now.
 
-    The end of the timeline is an upper bound; `n_x` is the number of states of the plant.
+    The end of the timeline is an upper bound; `n_x` is the number of states of the plant, `chosen` names the streams
+    that this run records and others do not.
     """
 
     def __init__(
@@ -58,7 +59,7 @@ class Buffers:
         record: bool,
         *,
         has_sensors: bool = False,
-        records_estimate: bool = False,
+        chosen: Container[str] = (),
     ) -> None:
         if replay is not None:
             replay.check_timeline(timeline)
@@ -69,7 +70,7 @@ class Buffers:
             for stream in STREAMS
             if (record or not stream.is_recorded)
             and (has_sensors or not stream.needs_sensors)
-            and (records_estimate or not stream.is_chosen)
+            and (stream.name in chosen or not stream.is_chosen)
         }
         self._grow: Grow = grow_in_memory
         self.arrays: dict[str, Array] = {stream.name: stream.empty(0, n_x) for stream in STREAMS}

@@ -3,7 +3,7 @@
 Records declare which of their fields are state (see `jit.record`). A checkpoint holds only those, so it can be resumed
 in a simulation with a different configuration: parameters, models and seed come from the new simulation, the state from
 the checkpoint. Fields are matched by name, so a checkpoint with another layout can be resumed too; a field that it
-lacks keeps its initial value.
+lacks keeps its initial value, and so do the last elements if its array of records is shorter.
 """
 
 from typing import Any
@@ -15,6 +15,8 @@ from px4lockstep.engine.core import NATIVE, SIM
 from px4lockstep.errors import InputError
 from px4lockstep.jit import interpreted, view
 from px4lockstep.jit.records import CONFIGURATION, STATE, limits_of, state_dtype, words_of
+from px4lockstep.scenario.actions import GIVE_SETPOINT
+from px4lockstep.scenario.setpoint_rows import EVENT_ROW, NOTHING, TABLE
 from px4lockstep.scenario.stage import look_ahead
 
 CHECKPOINT = state_dtype(SIM)
@@ -44,7 +46,8 @@ def overlay(ours: npt.NDArray[Any], theirs: npt.NDArray[Any], name: str) -> None
     for field in ours.dtype.names or ():
         if field not in (theirs.dtype.names or ()):
             continue
-        part, other, place = ours[field], theirs[field], f"{name}.{field}"
+        other, place = theirs[field], f"{name}.{field}"
+        part = _first_of(ours[field], other)
         if part.shape != other.shape or (part.dtype.names is None and part.dtype != other.dtype):
             raise InputError(f"{place} is {other.dtype} with shape {other.shape[1:]}, not {part.dtype}")
         if part.dtype.names is None:
@@ -53,12 +56,21 @@ def overlay(ours: npt.NDArray[Any], theirs: npt.NDArray[Any], name: str) -> None
             overlay(part, other, place)
 
 
+def _first_of(ours: npt.NDArray[Any], theirs: npt.NDArray[Any]) -> npt.NDArray[Any]:
+    """Return a view of the first elements of arrays of records if the other ones are shorter: they grew later."""
+    is_grown = ours.dtype.names is not None and ours.ndim == theirs.ndim == 2 and theirs.shape[1] < ours.shape[1]
+    return ours[:, : theirs.shape[1]] if is_grown else ours
+
+
 def recorded_otherwise(ours: npt.NDArray[Any], theirs: npt.NDArray[Any], name: str = "") -> str | None:
     """Return the first common field of two checkpoints that is not bit-identical, or None."""
     for field in ours.dtype.names or ():
-        if field in (theirs.dtype.names or ()) and ours[field].tobytes() != theirs[field].tobytes():
+        if field not in (theirs.dtype.names or ()):
+            continue
+        part = _first_of(ours[field], theirs[field])
+        if part.tobytes() != theirs[field].tobytes():
             place = f"{name}.{field}" if name else field
-            inner = recorded_otherwise(ours[field], theirs[field], place) if ours.dtype[field].base.names else place
+            inner = recorded_otherwise(part, theirs[field], place) if part.dtype.names else place
             if inner is not None:
                 return inner
     return None
@@ -98,8 +110,11 @@ def _check_events(made: npt.NDArray[Any], result: npt.NDArray[Any], at_us: int) 
     """Check that past events are unchanged, and schedule the next one."""
     before, after = made["scenario"], result["scenario"]
     for i in np.flatnonzero(after["is_fired"][0]):
-        if before["events"][0, i].tobytes() != after["events"][0, i].tobytes():
+        was, now = before["events"][0, i].copy(), after["events"][0, i].copy()
+        was["row"] = now["row"] = 0  # the length of the setpoint table changes it
+        if was.tobytes() != now.tobytes():
             raise InputError(f"scenario.events[{i}] was changed, but it fired before the checkpoint")
+    _move_event_row(before, after)
     interpreted(look_ahead)(view(after, writable=True))
     if int(after["next_us"][0]) < at_us:
         raise InputError(
@@ -110,3 +125,23 @@ def _check_events(made: npt.NDArray[Any], result: npt.NDArray[Any], at_us: int) 
         raise InputError(
             f"an event is scheduled at step {step}, but the autopilot ran {ticks} ticks before the checkpoint"
         )
+
+
+def _move_event_row(before: npt.NDArray[Any], after: npt.NDArray[Any]) -> None:
+    """Point to the setpoint of the same event, whose row depends on the length of the setpoint table."""
+    setpoints, rows = after["setpoints"], before["events"]["row"][0]
+    if int(setpoints["source"][0]) == EVENT_ROW:
+        is_same = (rows == setpoints["event_row"][0]) & (before["events"]["action"][0] == GIVE_SETPOINT)
+        setpoints["event_row"] = after["events"]["row"][0, int(np.argmax(is_same))]
+
+
+def rewind_table(core: npt.NDArray[Any], rows: npt.NDArray[Any], at_us: int) -> None:
+    """Let the state of a checkpoint at `at_us` fit a changed table of setpoints, which may have begun later or ended.
+
+    Rows that begin before `at_us` and have not begun in the checkpoint begin at the next tick.
+    """
+    setpoints = core["scenario"]["setpoints"]
+    times_us = rows["time_us"][: int(setpoints["table_rows"][0])]
+    setpoints["begun"] = np.minimum(setpoints["begun"], np.count_nonzero(times_us < at_us))
+    if int(setpoints["begun"][0]) == 0 and int(setpoints["source"][0]) == TABLE:
+        setpoints["source"] = NOTHING

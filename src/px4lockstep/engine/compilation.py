@@ -25,6 +25,7 @@ from px4lockstep.jit import compiling_alone, from_cache, specialize
 from px4lockstep.jit.progress import reporter
 from px4lockstep.jit.records import locked
 from px4lockstep.processes import ending_with
+from px4lockstep.scenario.setpoint_rows import SETPOINT_ROW
 from px4lockstep.scenario.stage import step_scenario
 from px4lockstep.sensors.suite import no_sensors
 from px4lockstep.vehicle.dispatch import write_outputs
@@ -34,7 +35,7 @@ def example_arrays() -> Arrays:
     """Return empty arrays of the types that the loop is called with; they are the same for every simulation."""
     examples = {stream.name: stream.empty(0, 0) for stream in STREAMS if stream.is_in_loop}
     examples |= {name: locked(examples[name]) for name in ("time_us", "due")}
-    examples |= {"sensors": no_sensors()}
+    examples |= {"sensors": no_sensors(), "setpoint_rows": np.zeros(0, SETPOINT_ROW)}
     return Arrays(core=np.zeros(1, SIM), logged=np.zeros(1, np.int64), **examples)
 
 

@@ -17,6 +17,7 @@ from px4lockstep.jit import record
 from px4lockstep.jit.records import COUNT
 from px4lockstep.plant.inputs import INPUT
 from px4lockstep.plant.layout import MAX_BATTERIES, STATE
+from px4lockstep.scenario.setpoint_rows import SETPOINT_IN
 from px4lockstep.scenario.stage import SCENARIO
 from px4lockstep.vehicle.battery_sensor import BATTERY_SENSOR
 from px4lockstep.vehicle.dispatch import PLANT
@@ -44,6 +45,7 @@ MODES = record(
         ("telemetry_axes", "i8"),  # bits of the axes on which telemetry hooks are due
         ("is_recording", "i8"),
         ("records_estimate", "i8"),
+        ("setpoints", "i8"),
         ("is_strict", "i8"),  # a command out of range is an error; otherwise it is clamped and counted
     ]
 )
@@ -61,12 +63,13 @@ SIM = record(
         ("gusts", GUSTS),
         ("battery_sensors", BATTERY_SENSOR, MAX_BATTERIES),
         ("estimator", ESTIMATOR),
+        ("setpoint", SETPOINT_IN),  # the autopilot's input of the current tick
         *AUTOPILOT_RECORDS,
         ("plant", PLANT),
         ("solver", SOLVER),
         ("validator", VALIDATOR),
     ],
-    state="state inputs cursor bus",
+    state="state inputs cursor bus setpoint",
     transient="work px4",  # scratch memory; addresses (the state of real PX4 is in its library)
 )
 
@@ -80,6 +83,7 @@ class Arrays(NamedTuple):
     core: Any  # 1 SIM
     logged: Any  # 1 int64: the number of complete rows of the log
     sensors: Any  # 1 SENSORS
+    setpoint_rows: Any  # SETPOINT_ROW: all setpoints of the scenario
     time_us: Any  # this and all following are streams: see `streams`
     due: Any
     log: Any
@@ -88,6 +92,7 @@ class Arrays(NamedTuple):
     commands: Any
     winds: Any
     estimates: Any
+    setpoints: Any
     scenarios: Any
     scenario_at: Any
     fingerprints: Any

@@ -7,7 +7,7 @@
     4  sensors          autopilot axis, if the simulation has sensors
     5  estimator        autopilot axis; a replay takes the estimate from the recording, if it has one
     6  telemetry hooks  the axes they are registered for; they only read
-    7  autopilot        autopilot axis
+    7  autopilot        autopilot axis; before it, its setpoint of this tick, if it flies setpoints
     8  discontinuities  autopilot axis: jumps of the plant
     9  recording, log   each stream on its axis, with the current state and time
 
@@ -55,6 +55,7 @@ from px4lockstep.integrators.integrate import FIRST, integrate
 from px4lockstep.integrators.step import take_slopes
 from px4lockstep.jit import call_void, kernel
 from px4lockstep.scenario.landing import CRASH_LIES
+from px4lockstep.scenario.setpoint_rows import give_setpoint
 from px4lockstep.scenario.stage import NOBODY, NOT_ASKED, is_over, step_scenario
 from px4lockstep.vehicle.battery_sensor import sense_battery
 from px4lockstep.vehicle.dispatch import autopilot_tick, write_outputs
@@ -117,6 +118,19 @@ def sense_batteries(sim):
 
 
 @kernel
+def take_setpoint(sim, t_us, setpoint_rows, setpoints):
+    """Provide the autopilot's setpoint of this tick, and record it; a Python function has written its own."""
+    tick = sim.cursor.autopilot_ticks
+    if sim.modes.setpoints == REPLAY:
+        sim.setpoint = setpoints[tick]
+        return
+    if sim.modes.setpoints == NATIVE:
+        give_setpoint(sim.scenario.setpoints, setpoint_rows, t_us, sim.setpoint)
+    if sim.modes.is_recording != 0:
+        setpoints[tick] = sim.setpoint
+
+
+@kernel
 def log_scenario(scenario, row):
     """Write the scenario's outputs to a row of the log, except the faults, which are logged as held inputs."""
     row.arm = scenario.arm
@@ -161,6 +175,7 @@ def advance(arrays, k_stop):
     log, log_state, logged = arrays.log, arrays.log_state, arrays.logged
     commands, winds, scenarios, scenario_at = arrays.commands, arrays.winds, arrays.scenarios, arrays.scenario_at
     fingerprints, estimates = arrays.fingerprints, arrays.estimates
+    setpoint_rows, setpoints = arrays.setpoint_rows, arrays.setpoints
     sensors, log_sensors = arrays.sensors[0], arrays.log_sensors
     cursor, modes, bus, inputs = sim.cursor, sim.modes, sim.bus, sim.inputs
     scenario, validator = sim.scenario, sim.validator
@@ -239,6 +254,8 @@ def advance(arrays, k_stop):
         if stage <= AUTOPILOT and due & AUTOPILOT_DUE:
             if validator.level >= CHEAP and check_autopilot_interval(validator, t_us) != SOUND:
                 return FAILED
+            if modes.setpoints != OFF:
+                take_setpoint(sim, t_us, setpoint_rows, setpoints)
             if modes.autopilot == NATIVE:
                 if not step_native(sim, t_us, bus):
                     report(validator, AUTOPILOT_FAILED, t_us, NO_INDEX, 0.0)

@@ -3,8 +3,9 @@
 At each event boundary where its stage is due, the engine calls `step` with
 
 * `time_us`, the time as an int,
-* `inputs`, a read-only view: `inputs.bus`, the whole bus, `inputs.plant`, the true state, `inputs.held`, the inputs
-  that the plant is integrated with, and `inputs.end_us`, the end of the run or None,
+* `inputs`, a read-only view: `inputs.estimate`, `inputs.scenario` and `inputs.battery`, parts of the bus, `inputs.bus`,
+  the whole bus, `inputs.plant`, the true state, `inputs.held`, the inputs that the plant is integrated with,
+  `inputs.setpoint`, the autopilot's setpoint of this tick, and `inputs.end_us`, the end of the run or None,
 * `outputs`, the part of the bus that this stage writes. Fields that are not written keep their values.
 
 `Simulation.snapshot` copies an object's attributes. An object whose state is elsewhere (in a file or a process)
@@ -66,6 +67,26 @@ class StageInputs:
         return view(self._core["bus"], writable=False, sensors=self.sensors)
 
     @cached_property
+    def estimate(self) -> Any:
+        """The state estimate: `pos_ned`, `vel_ned`, `q_bn`, `omega_body`, `is_valid`."""
+        return self.bus.estimate
+
+    @cached_property
+    def scenario(self) -> Any:
+        """Requests and faults: `arm`, `mission`, `return_home`, `land`, `landed`."""
+        return self.bus.scenario
+
+    @cached_property
+    def battery(self) -> Any:
+        """The batteries, as measured: `battery[0].voltage_v`."""
+        return self.bus.battery
+
+    @cached_property
+    def setpoint(self) -> Any:
+        """The setpoint of this tick: `setpoint.kind` and its numbers, and `requests`, the count of mode requests."""
+        return view(self._core["setpoint"], writable=False)
+
+    @cached_property
     def held(self) -> Any:
         """The inputs that the plant is integrated with."""
         return view(self._core["inputs"], writable=False)
@@ -104,7 +125,8 @@ class PythonAutopilot(PythonStage, Protocol):
     boundary; the autopilot then reports its status in `status`, which is `bus.autopilot`. `Simulation.close` calls
     `close()`, to release resources. `warnings` are added to the summary, as are `texts`, the autopilot's own messages;
     the reason of a flight that failed quotes them. `capabilities` declares what else the autopilot supports, such as
-    `Capabilities(takes_sensor_faults=True)` if its sensors apply `bus.scenario.faults.sensor_fault_mask`.
+    `Capabilities(takes_sensor_faults=True)` if its sensors apply `bus.scenario.faults.sensor_fault_mask`, or
+    `Capabilities(takes_setpoints=True)` if it follows `inputs.setpoint`.
     `sensor_suite` is a `SensorSuite` that the simulation runs for the autopilot; its outputs are in
     `inputs.bus.sensors`. `take_sensors(stage)` receives the running `SensorStage`. `waited_s`, the wall-clock time for
     which it waited for the user, does not count in `statistics.wall_s`. `max_internal_rate_hz` is the rate of its

@@ -8,10 +8,10 @@ import numpy.typing as npt
 from px4lockstep.autopilots.base import Session
 from px4lockstep.engine.buffers import Grow
 from px4lockstep.engine.bus import BUS_SCHEMA_VERSION
-from px4lockstep.engine.checkpoints import branched, difference, put_state, state_of
-from px4lockstep.engine.core import PYTHON, PYTHON_WITH_STATUS, Arrays
+from px4lockstep.engine.checkpoints import branched, difference, put_state, rewind_table, state_of
+from px4lockstep.engine.core import OFF, PYTHON, PYTHON_WITH_STATUS, Arrays
 from px4lockstep.engine.run_results import RunResults
-from px4lockstep.engine.scenario_stage import NotingChanges
+from px4lockstep.engine.scenario_stage import NotingChanges, params_set
 from px4lockstep.engine.sensor_stage import check_same_sensors, take_sensors
 from px4lockstep.engine.sink_feed import SinkFeed
 from px4lockstep.engine.snapshot import Snapshot, load_objects, save_objects
@@ -20,7 +20,7 @@ from px4lockstep.engine.streams import CHANGE, KEPT, STREAMS
 from px4lockstep.engine.timeline import Timeline
 from px4lockstep.errors import InputError, StateError
 from px4lockstep.jit import rows
-from px4lockstep.scenario.scenario import Scenario
+from px4lockstep.scenario.scenario import Scenario, owner_of
 from px4lockstep.sensors.suite import no_sensors
 
 CHECKPOINT_US = 10_000_000
@@ -47,6 +47,13 @@ class RunMemory(RunResults):
     _is_end_requested: bool
     _is_resumed: bool
     _keeps_checkpoints: bool
+    _setpoint_rows: npt.NDArray[Any]
+    _setpoint_function: Any
+
+    @property
+    def _has_setpoints(self) -> bool:
+        """Whether the autopilot flies setpoints in this run."""
+        return bool(self._core["modes"]["setpoints"][0] != OFF)
 
     @property
     def _sensor_record(self) -> npt.NDArray[Any]:
@@ -74,6 +81,7 @@ class RunMemory(RunResults):
         arrays = {stream.name: rows(buffers.arrays[stream.name]) for stream in STREAMS if stream.is_in_loop}
         arrays |= {"time_us": rows(buffers.time_us), "due": rows(buffers.due)}
         arrays |= {"sensors": rows(self._sensor_record), "logged": rows(self._logged)}
+        arrays |= {"setpoint_rows": rows(self._setpoint_rows)}
         self._arrays = Arrays(core=rows(self._core), **arrays)
 
     def _extend(self) -> None:
@@ -168,7 +176,11 @@ class RunMemory(RunResults):
         objects = self._user_objects()
         if snapshot.objects.keys() != objects.keys():
             raise InputError(f"the snapshot has the objects {list(snapshot.objects)}, this simulation {list(objects)}")
-        other = None if snapshot.records is None else difference(self._core, snapshot.records)
+        ours = self._core.copy()
+        name = self.autopilot.record
+        if name is not None and snapshot.records is not None and self.autopilot.has_set_parameters:
+            ours[name] = snapshot.records[name]  # `_take` writes the parameters of that time
+        other = None if snapshot.records is None else difference(ours, snapshot.records)
         if other is not None:
             raise InputError(f"the snapshot is from a simulation with a different configuration: {other}")
         check_same_sensors(self._sensor_record, snapshot.arrays.get("sensors"))
@@ -181,8 +193,14 @@ class RunMemory(RunResults):
 
         `start` is a snapshot of that simulation before its first boundary. See `checkpoints` for what may differ.
         """
-        if self.boundary or self._user_objects() or snapshot.objects:
-            raise StateError("only a new simulation without Python in its loop can resume a snapshot of another one")
+        if self.boundary:
+            raise StateError("only a new simulation can resume a snapshot of another one")
+        ours, theirs = list(self._user_objects()), list(snapshot.objects)
+        if ours != theirs:
+            raise InputError(
+                f"the parts in Python were changed: the checkpoint to resume has {', '.join(theirs) or 'none'}, this "
+                f"flight has {', '.join(ours) or 'none'}"
+            )
         assert start.records is not None
         k = int(snapshot.state["cursor"]["k"][0])
         at_us = int(snapshot.time_us[k])
@@ -191,12 +209,13 @@ class RunMemory(RunResults):
         if not self._has_boundaries(snapshot, k + 1):
             raise InputError("a period, or the time of an event or gust before the checkpoint to resume, was changed")
         core = branched(start.records, snapshot.state, self._core, at_us)
+        rewind_table(core, self._setpoint_rows, at_us)
         name = self.autopilot.record
         if name is not None and snapshot.records is not None:
             self.autopilot.resume(snapshot.records[name], core[name], self._core[name])
         self._take(core, snapshot)
-        if name is not None and not self._keeps_checkpoints and self._core["modes"]["is_recording"][0]:
-            # A start for replays only (resuming needs the autopilot): the past had another configuration.
+        if (name is not None or ours) and not self._keeps_checkpoints and self._core["modes"]["is_recording"][0]:
+            # A start for replays only (resuming needs the objects): the past had another configuration.
             self._n_checkpoints = 0
             self._add_checkpoint()
 
@@ -224,8 +243,12 @@ class RunMemory(RunResults):
         if self._core["modes"]["records_estimate"][0] and len(snapshot.arrays.get("estimates", ())) < ticks:
             self._core["modes"]["records_estimate"] = 0  # the past estimate is not known
             self._buffers.discard("estimates")
+        given = self._buffers.arrays["setpoints"]
+        if len(given) and len(snapshot.arrays.get("setpoints", ())) < ticks:
+            given[:ticks] = np.zeros(1, given.dtype)  # the past had no setpoints
         self._logged[0] = self._core["cursor"]["log_rows"][0]
         self._hand_over()
+        self.autopilot.restore_parameters(params_set(self._sources["scenario"], self._core))
         load_objects(self._user_objects(), snapshot.objects)
         for handler in self._handlers.values():
             if isinstance(handler, NotingChanges):
@@ -242,4 +265,6 @@ class RunMemory(RunResults):
         }
         if isinstance(self._sources["scenario"], Scenario):
             sources |= self._sources["scenario"].python_objects()
+        if self._setpoint_function is not None:
+            sources["setpoints"] = owner_of(self._setpoint_function) or self._setpoint_function
         return sources | {f"hook {i}": hook for i, hook in enumerate(self._hooks)}

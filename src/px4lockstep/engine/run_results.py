@@ -65,6 +65,18 @@ class RunResults:
         return int(self.bus.scenario.mission) > 0 or bool((events["action"] == START_MISSION).any())
 
     @property
+    def asks_for_setpoints(self) -> bool:
+        """Whether the flight has setpoints, even if none was due yet."""
+        return int(self._core["modes"]["setpoints"][0]) != OFF or len(self._buffers.arrays["setpoints"]) > 0
+
+    @property
+    def setpoint_given(self) -> npt.NDArray[Any]:
+        """The autopilot's current `SETPOINT_IN` record, in a length-1 array; in a replay, that of the recording."""
+        given, ticks = self._buffers.arrays["setpoints"], int(self._core["cursor"]["autopilot_ticks"][0])
+        found: npt.NDArray[Any] = given[ticks - 1 : ticks] if len(given) >= ticks > 0 else self._core["setpoint"]
+        return found
+
+    @property
     def plant(self) -> PlantView:
         """The true state, read-only; it follows the run."""
         return self._inputs.plant

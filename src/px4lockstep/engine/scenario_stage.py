@@ -38,6 +38,9 @@ def set_scenario(
         estimates_itself=flown_by.estimates_itself,
         start_us=timeline.start_us,
         has_ticks=timeline.autopilot is not None,
+        takes_setpoints=flown_by.takes_setpoints,
+        no_setpoints=flown_by.no_setpoints,
+        sets_params=flown_by.sets_params,
     )
     builder.write(core, ("scenario",), _write_scenario, scenario, core["plant"].tobytes(), timeline, around)
     for name, item in scenario.python_objects().items():
@@ -76,7 +79,13 @@ def _between_boundaries(scenario: Scenario, timeline: Timeline) -> Found:
             )
 
 
-def scenario_handler(scenario: Scenario, core: npt.NDArray[Any], inputs: StageInputs) -> Callable[[], None]:
+SetParam = Callable[[str, float | int], None]
+"""`set_param(name, value)`: change a parameter of the autopilot."""
+
+
+def scenario_handler(
+    scenario: Scenario, core: npt.NDArray[Any], inputs: StageInputs, set_param: SetParam
+) -> Callable[[], None]:
     """Return the function that the engine calls when an event of the loop needs Python."""
     events = scenario.keyed_events
     outputs = functools.cache(lambda: view(core["bus"]["scenario"], writable=True))  # few scenarios need it
@@ -92,6 +101,10 @@ def scenario_handler(scenario: Scenario, core: npt.NDArray[Any], inputs: StageIn
             if not holds:
                 answer[0] = DECLINED
                 return
+        if event.act is None and event.action == "set_param":
+            set_param(*event.param)
+            answer[0] = ACTED
+            return
         if event.act is None:
             answer[0] = HOLDS
             return
@@ -99,6 +112,16 @@ def scenario_handler(scenario: Scenario, core: npt.NDArray[Any], inputs: StageIn
         answer[0] = ACTED
 
     return call
+
+
+def params_set(scenario: object, core: npt.NDArray[Any]) -> dict[str, float | int]:
+    """Return the parameters that the events of a scenario have changed up to now, by name."""
+    if not isinstance(scenario, Scenario) or not any(event.action == "set_param" for event in scenario.events):
+        return {}
+    fired_as = core["scenario"]["fired_as"][0]
+    events = [(int(fired_as[i]), event) for i, (_, event) in enumerate(scenario.keyed_events) if fired_as[i]]
+    fired = sorted(events, key=lambda item: item[0])
+    return dict(event.param for _, event in fired if event.action == "set_param")
 
 
 class NotingChanges:

@@ -18,13 +18,14 @@ from px4lockstep.engine.core import NATIVE, SIM
 from px4lockstep.engine.failure import failure_of
 from px4lockstep.engine.run_memory import RunMemory
 from px4lockstep.engine.sensor_stage import set_sensors
+from px4lockstep.engine.setpoint_stage import SetpointFunction, set_setpoints, setpoint_caller
 from px4lockstep.engine.sink_feed import SinkFeed
 from px4lockstep.engine.statistics import Statistics, Stretch, statistics_of
 from px4lockstep.engine.streams import CHANGE, Streams
 from px4lockstep.engine.timeline import AUTOPILOT, LOG, Timeline
 from px4lockstep.environment.gust import Gust
 from px4lockstep.environment.wind import Wind
-from px4lockstep.errors import InputError, SimulationError, StateError
+from px4lockstep.errors import InputError, LockstepError, SimulationError, StateError
 from px4lockstep.estimation.estimator import Estimator
 from px4lockstep.integrators.solver import Integrator
 from px4lockstep.jit import plain, zeros
@@ -32,6 +33,7 @@ from px4lockstep.plant.models import PlantModel
 from px4lockstep.scenario.scenario import Scenario
 from px4lockstep.sensors.suite import SensorSuite
 from px4lockstep.timebase import check_us
+from px4lockstep.user_code import told, without_frames_of_package
 
 BOUNDARIES_PER_CALL = 20_000
 """Tens of milliseconds of work, after which a keyboard interrupt is handled."""
@@ -53,6 +55,8 @@ class Simulation(RunMemory):
         hooks: Telemetry hooks, called in this order.
         hook_axes: The axes on which the hooks run.
         sinks: Log sinks, instances of `LogSink`, which get the rows of the log while the simulation runs.
+        setpoints: Function that gives the autopilot its setpoints: `function(time_us, inputs)`, called at each of its
+            ticks, returns the keys of a setpoint by name, or None. Tables of setpoints are part of the scenario.
         gusts: Gusts in addition to the wind; their edges must be event boundaries.
         replay: Streams of an earlier run, which replace scenario, wind, autopilot and the estimate, if it was recorded.
             An estimator may be given in place of the recorded estimate, and an autopilot if the estimate was recorded.
@@ -84,6 +88,7 @@ class Simulation(RunMemory):
         hooks: Sequence[protocols.TelemetryHook] = (),
         hook_axes: Sequence[str] = ("log",),
         sinks: Sequence[protocols.RowSink] = (),
+        setpoints: SetpointFunction | None = None,
         gusts: Sequence[Gust] = (),
         replay: Streams | None = None,
         record: bool = False,
@@ -143,15 +148,18 @@ class Simulation(RunMemory):
         plant_view = protocols.PlantView(sim["state"]["x"], sim["plant"])
         self._inputs = protocols.StageInputs(self._core, plant_view, timeline.end_us if timeline.has_end else None)
         self._handlers: stages.Handlers = stages.set_sources(
-            self._core, timeline, self._sources, self._inputs, plant, replay, seed, builder
+            self._core, timeline, self._sources, self._inputs, plant, replay, seed, builder, self._set_param
         )
         self._sensors = set_sensors(sensors, autopilot, self._core, plant, timeline, seed)
         if self._sensors is not None:
             self._inputs.sensors = self._sensors.out
         self._handlers |= stages.set_hooks(self._core, timeline, self._hooks, hook_axes, self._inputs)
         stages.set_gusts(self._core, timeline, gusts, replay)
-        extras = {"has_sensors": self._sensors is not None, "records_estimate": record_estimate}
-        self._buffers = Buffers(timeline, self._n_x, replay, record, **extras)
+        self._setpoint_function = setpoints
+        self._setpoint_rows = set_setpoints(self._core, self._sources, setpoints, replay, builder)
+        chosen = [name for name, is_on in (("estimates", record_estimate), ("setpoints", self._has_setpoints)) if is_on]
+        has_sensors = self._sensors is not None
+        self._buffers = Buffers(timeline, self._n_x, replay, record, has_sensors=has_sensors, chosen=chosen)
         self._logged = np.zeros(1, np.int64)
         self._hand_over()
         self._loop = compiled_loop()
@@ -165,10 +173,17 @@ class Simulation(RunMemory):
         self.autopilot: Session = stages.open_autopilot(autopilot, self._core, plant, timeline, builder)
         """The session of the autopilot."""
         self._autopilot_record = self._core[self.autopilot.record] if self.autopilot.record else self._core
-        if self.autopilot.on_tick is not None:
-            stages.call_on_tick(self._core, self.autopilot.on_tick, self._handlers, self._inputs, self._due_axes)
+        on_tick = self.autopilot.on_tick
+        if setpoints is not None:
+            on_tick = setpoint_caller(setpoints, self._core, on_tick)
+        if on_tick is not None:
+            stages.call_on_tick(self._core, on_tick, self._handlers, self._inputs, self._due_axes)
 
     # -- running -------------------------------------------------------------------------------------------------
+
+    def __repr__(self) -> str:
+        end = f"{self.timeline.end_us / 1e6:.6f} s" if self.timeline.is_end_known else "an open end"
+        return f"<Simulation of {type(self.plant).__name__}: at {self.time_us / 1e6:.6f} s of {end}>"
 
     def run(self, until_us: int | None = None) -> "Simulation":
         """Run to the end, or up to the first boundary at or after `until_us`, before the stages of that boundary.
@@ -291,8 +306,14 @@ class Simulation(RunMemory):
             if is_in_loop and self._is_resumed and isinstance(error, IndexError | ValueError | ArithmeticError):
                 self._failed = SimulationError(f"the resumed state is not that of a valid flight: {error} {at}")
                 raise self._failed from error
-            if stage >= 0:
+            if stage >= 0 and isinstance(error, LockstepError):
                 error.add_note(f"raised by the {loop.STAGE_NAMES[stage]} {at}")
+            elif stage >= 0 and isinstance(error, Exception):
+                raised = told(without_frames_of_package(error))
+                self._failed = SimulationError(
+                    f"the {loop.STAGE_NAMES[stage]} failed {at}: {raised}. The log up to then is intact"
+                )
+                raise self._failed from error
             self._failed = error
             raise
         finally:
@@ -303,6 +324,10 @@ class Simulation(RunMemory):
             if wall_s > self._slowest.wall_s:
                 ticks = int(self._core["cursor"]["autopilot_ticks"][0]) - ticks_before
                 self._slowest = Stretch(wall_s, start_us, ticks)
+
+    def _set_param(self, name: str, value: float | int) -> None:
+        """Change a parameter of the autopilot."""
+        self.autopilot.set_parameters({name: value})
 
     def _due_axes(self) -> int:
         """Return the axes that are due at the current boundary, as bits."""

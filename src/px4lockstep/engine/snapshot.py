@@ -8,6 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from px4lockstep.errors import InputError
+from px4lockstep.jit.records import RecordView
 
 
 @dataclass(frozen=True)
@@ -36,12 +37,24 @@ def save_objects(objects: dict[str, Any]) -> dict[str, Any]:
     """
     attributes = {name: _attributes(item) for name, item in objects.items() if not hasattr(item, "snapshot")}
     own = {name: item.snapshot() for name, item in objects.items() if hasattr(item, "snapshot")}
-    return copy.deepcopy(attributes) | own
+    return copied(attributes) | own
+
+
+def copied(objects: dict[str, Any]) -> dict[str, Any]:
+    """Return a deep copy of objects by name; objects that they share are shared in the copy, too."""
+    try:
+        return copy.deepcopy(objects)
+    except Exception as error:
+        names = ", ".join(objects)
+        raise InputError(
+            f"{names}: can't be copied ({error}); keep numbers and arrays in attributes, or define the methods "
+            "snapshot() and restore(saved)"
+        ) from error
 
 
 def load_objects(objects: dict[str, Any], saved: dict[str, Any]) -> None:
     """Restore the copied states of users' objects."""
-    attributes = copy.deepcopy({name: saved[name] for name, item in objects.items() if not hasattr(item, "restore")})
+    attributes = copied({name: saved[name] for name, item in objects.items() if not hasattr(item, "restore")})
     for name, item in objects.items():
         if hasattr(item, "restore"):
             item.restore(saved[name])
@@ -53,10 +66,11 @@ def load_objects(objects: dict[str, Any], saved: dict[str, Any]) -> None:
 
 
 def _attributes(item: Any) -> dict[str, Any]:
-    """Return all attributes of an object, including those in slots."""
+    """Return all attributes of an object, including those in slots, except views of the simulation's own records."""
     slots = [slot for kind in type(item).__mro__ for slot in _slots_of(kind)]
     found = {slot: getattr(item, slot) for slot in slots if hasattr(item, slot)}
-    return found | getattr(item, "__dict__", {})
+    found |= getattr(item, "__dict__", {})
+    return {name: value for name, value in found.items() if not isinstance(value, RecordView)}
 
 
 def _slots_of(kind: type) -> tuple[str, ...]:

@@ -13,7 +13,7 @@ from px4lockstep.engine import loop
 from px4lockstep.engine.builder import Builder
 from px4lockstep.engine.core import NATIVE, OFF, PYTHON, PYTHON_WITH_STATUS, REPLAY
 from px4lockstep.engine.protocols import PythonStage, StageInputs, TelemetryHook
-from px4lockstep.engine.scenario_stage import NotingChanges, scenario_handler, set_scenario
+from px4lockstep.engine.scenario_stage import NotingChanges, SetParam, scenario_handler, set_scenario
 from px4lockstep.engine.snapshot import check_object
 from px4lockstep.engine.streams import Streams
 from px4lockstep.engine.timeline import AUTOPILOT, AXIS_BITS, Periodic, Timeline
@@ -25,6 +25,7 @@ from px4lockstep.integrators.solver import Integrator
 from px4lockstep.jit import plain, view
 from px4lockstep.plant.models import PlantModel, write_plant
 from px4lockstep.scenario.scenario import Scenario
+from px4lockstep.user_code import signature_of
 
 Core = npt.NDArray[Any]
 Handlers = dict[int, Callable[[], None]]
@@ -62,6 +63,7 @@ def set_sources(
     replay: Streams | None,
     seed: int,
     builder: Builder,
+    set_param: SetParam,
 ) -> Handlers:
     """Set up and check scenario, wind, estimator and autopilot; return the handlers of those that run in Python."""
     handlers: Handlers = {}
@@ -86,7 +88,7 @@ def set_sources(
             mode = NATIVE
         elif isinstance(source, Scenario) and name == "scenario":
             set_scenario(source, core, timeline, sources, builder)
-            handlers[int(loop.SCENARIO)] = scenario_handler(source, core, inputs)
+            handlers[int(loop.SCENARIO)] = scenario_handler(source, core, inputs, set_param)
             mode = NATIVE
         elif isinstance(source, Estimator) and name == "estimator" and timeline.autopilot is not None:
             check_rigid_body(core["plant"][0])
@@ -94,8 +96,8 @@ def set_sources(
             mode = NATIVE
         elif isinstance(source, NativeAutopilot | Session) and name == "autopilot":
             mode = NATIVE  # `open_autopilot` starts it after all checks
-        elif isinstance(source, PythonStage):
-            check_object(name, source)
+        else:
+            check_stage(name, source)
             mode = PYTHON
             outputs = view(core["bus"][WRITTEN_BY[name]], writable=True)
             if hasattr(source, "attach") and name == "autopilot" and timeline.autopilot is not None:
@@ -105,12 +107,37 @@ def set_sources(
             handler = _handler(core, source, inputs, outputs)
             is_scenario = name == "scenario"
             handlers[loop.STAGE_NAMES.index(name)] = NotingChanges(handler, core) if is_scenario else handler
-        else:
-            raise InputError(
-                f"{name} = {source!r} has no method step(time_us, inputs, outputs); see engine/protocols.py"
-            )
         core["modes"][name] = mode
     return handlers
+
+
+def check_stage(name: str, item: Any) -> None:
+    """Raise `InputError` if an object can't be a stage of the loop."""
+    if not isinstance(item, PythonStage):
+        raise InputError(
+            f"{name} = {item!r:.80} has no method step(time_us, inputs, outputs); see docs/howto/own_controller.md"
+        )
+    check_step(name, item, ("time_us", "inputs", "outputs"))
+    check_object(name, item)
+
+
+def check_step(name: str, item: Any, arguments: tuple[str, ...]) -> None:
+    """Raise `InputError` if an object is a class, or its method `step` can't be called with these arguments."""
+    if isinstance(item, type):
+        raise InputError(f"{name} = {item.__name__} is a class; pass an object: {name}={item.__name__}()")
+    signature = signature_of(item.step) if callable(item.step) else None
+    called = f"step({', '.join(arguments)})"
+    try:
+        if not callable(item.step):
+            raise TypeError("it is not a method")
+        if signature is not None:
+            signature.bind(*arguments)
+    except TypeError as error:
+        own = type(item).__name__
+        raise InputError(
+            f"{name}: the method step{signature or ''} of {own} can't be called as {called}: {error}; define it as "
+            f"`def step(self, {', '.join(arguments)})`"
+        ) from None
 
 
 def open_autopilot(
@@ -125,7 +152,8 @@ def open_autopilot(
         session = autopilot.open(core[autopilot.record], plant, timeline.autopilot.period_us, write)
     home = (getattr(autopilot, "home_lat_deg", HOME_LAT_DEG), getattr(autopilot, "home_lon_deg", HOME_LON_DEG))
     mission = getattr(autopilot, "mission", None)
-    session.landing, session.area = landing_of(mission, *home), area_of(mission, *home)
+    session.landing = landing_of(mission, *home)
+    session.area = area_of(mission, *home, session.area_params, uses_rally=session.capabilities.uses_rally)
     return session
 
 
@@ -139,6 +167,7 @@ def set_hooks(
     for i, hook in enumerate(hooks):
         if not isinstance(hook, TelemetryHook):
             raise InputError(f"hook {hook!r} has no method step(time_us, inputs)")
+        check_step(f"hook {i}", hook, ("time_us", "inputs"))
         check_object(f"hook {i}", hook)
     if not hooks:
         return {}

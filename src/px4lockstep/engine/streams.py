@@ -17,6 +17,7 @@ from px4lockstep.engine.fingerprints import FINGERPRINT
 from px4lockstep.engine.timeline import AUTOPILOT, AXIS_BITS, LOG, WIND, Timeline
 from px4lockstep.errors import InputError
 from px4lockstep.plant.layout import COMMAND
+from px4lockstep.scenario.setpoint_rows import SETPOINT_IN
 from px4lockstep.sensors.suite import SENSOR_OUT
 
 BOUNDARY, CHANGE, KEPT = "boundary", "change", "kept"
@@ -64,6 +65,7 @@ TEXTS = {
     "due": f"Axes that are due at each event boundary, as bits: {BITS}.",
     "commands": "Motor and servo commands, one row per autopilot tick.",
     "estimates": "State estimate, one row per autopilot tick, if `run.record_estimate` is set.",
+    "setpoints": "Setpoint for the autopilot, one row per autopilot tick, if the flight has setpoints.",
     "winds": "Velocity from the wind source [m/s], one row per wind tick.",
     "scenarios": "Outputs and faults of the scenario, one row per change.",
     "scenario_at": "Index of the event boundary from which each row of scenarios holds; then the number of boundaries.",
@@ -85,6 +87,7 @@ STREAMS = (
     _kind("commands", COMMAND, "autopilot", "streams/commands", is_replayed=True),
     _kind("winds", WIND_OUT, "wind", "streams/winds", is_replayed=True),
     _kind("estimates", ESTIMATE, "autopilot", "streams/estimates", is_replayed=True, is_chosen=True, optional=True),
+    _kind("setpoints", SETPOINT_IN, "autopilot", "streams/setpoints", is_replayed=True, is_chosen=True, optional=True),
     _kind("scenarios", SCENARIO_OUT, CHANGE, "streams/scenarios", is_replayed=True),
     _kind("scenario_at", "i8", CHANGE, "streams/scenario_at", is_replayed=True),
     _kind("fingerprints", FINGERPRINT, BOUNDARY, "plant/fingerprints", is_per_state=True, optional=True),
@@ -105,7 +108,7 @@ class Streams:
     The boundaries are those that were flown: up to the end, fixed or requested, or up to a crash. The scenario is
     stored where it changes: `scenarios[i]` holds from boundary `scenario_at[i]` up to, but not including,
     `scenario_at[i + 1]`; the last value is the number of boundaries that the streams cover. `estimates` is empty unless
-    the estimate was recorded.
+    the estimate was recorded, and `setpoints` unless the flight had setpoints.
     """
 
     time_us: npt.NDArray[np.uint64]
@@ -116,6 +119,7 @@ class Streams:
     scenarios: npt.NDArray[Any]
     scenario_at: npt.NDArray[np.int64]
     estimates: npt.NDArray[Any] = field(default_factory=lambda: np.empty(0, ESTIMATE))
+    setpoints: npt.NDArray[Any] = field(default_factory=lambda: np.empty(0, SETPOINT_IN))
 
     def check(self) -> None:
         """Check that all streams have the right layout, and the length that their timeline requires."""
@@ -125,9 +129,10 @@ class Streams:
         for stream in REPLAYED:
             if getattr(self, stream.name).dtype != stream.dtype:
                 raise InputError(f"the layout of stream {stream.name!r} differs from this version's")
-        for name, bit in (("commands", AUTOPILOT), ("winds", WIND), ("estimates", AUTOPILOT)):
+        ticks = dict.fromkeys(("commands", "estimates", "setpoints"), AUTOPILOT) | {"winds": WIND}
+        for name, bit in ticks.items():
             rows, needed = len(getattr(self, name)), int(np.count_nonzero(due & np.uint16(bit)))
-            if rows != needed and not (name == "estimates" and rows == 0):
+            if rows != needed and not (BY_NAME[name].is_chosen and rows == 0):
                 raise InputError(f"stream {name!r} has {rows} rows; the timeline needs {needed}")
         at = self.scenario_at
         if len(at) != len(self.scenarios) + 1 or at[0] != 0 or np.any(np.diff(at) <= 0):

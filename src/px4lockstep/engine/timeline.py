@@ -26,6 +26,7 @@ import numpy as np
 import numpy.typing as npt
 
 from px4lockstep.errors import InputError, TimeError
+from px4lockstep.reprs import ShortRepr
 from px4lockstep.timebase import check_us, period_to_us, seconds_to_us
 
 AUTOPILOT, WIND, LOG, SCENARIO, PHYSICS = 1, 2, 4, 8, 16
@@ -67,8 +68,8 @@ class Explicit:
 Axis = Periodic | Explicit
 
 
-@dataclass(frozen=True)
-class Timeline:
+@dataclass(frozen=True, repr=False)
+class Timeline(ShortRepr):
     """The event boundaries of a run.
 
     Args:

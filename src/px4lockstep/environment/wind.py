@@ -25,7 +25,8 @@ from px4lockstep.jit import interpreted, kernel, record
 from px4lockstep.jit.records import COUNT
 from px4lockstep.math.exponential import exp
 from px4lockstep.math.philox import normal3, stream_key
-from px4lockstep.part import NotNegativeVector, Part, Vector, entry, fill, spelled
+from px4lockstep.part import NotNegativeVector, Part, Vector, entry, fill
+from px4lockstep.part.kinds import CODE, Options, PythonKind, folder_entry, kind_or_class, number_of, options_entry
 from px4lockstep.part.limits import WIND_LIMITS
 from px4lockstep.timebase import check_us
 
@@ -79,8 +80,11 @@ def gauss_markov(period_us: int, tau_s: float) -> tuple[float, float]:
 class Wind(Part, where="environment", stage="wind"):
     """User parameters of the wind. Parameters that the model does not use are checked and have no effect."""
 
-    wind: Annotated[Literal["none", "constant", "ou", "dryden"], spelled(KINDS, SPELLINGS)] = entry(
-        "none", "Wind model: none, constant, Ornstein-Uhlenbeck (`ou`) or Dryden turbulence."
+    wind: Annotated[Literal["none", "constant", "ou", "dryden"] | PythonKind, kind_or_class(KINDS, SPELLINGS)] = entry(
+        "none",
+        "Wind model: none, constant, Ornstein-Uhlenbeck (`ou`), Dryden turbulence, or a class of yours: see "
+        "docs/howto/own_controller.md.",
+        extra=CODE,
     )
     wind_mean_ned: Vector = entry(
         (0.0, 0.0, 0.0), "Mean wind velocity (north, east, down). Has no effect with `none`.", "m/s", **WIND_LIMITS
@@ -99,13 +103,22 @@ class Wind(Part, where="environment", stage="wind"):
     dryden_height_m: float = entry(
         15.0, "Height above ground of `dryden` turbulence.", "m", ge=dryden.MIN_HEIGHT_M, le=dryden.MAX_HEIGHT_M
     )
+    wind_options: Options = options_entry("wind")
+    wind_python_dir: str | None = folder_entry("wind")
 
     def write(self, rec: Any, seed: int, period_us: int) -> None:
         """Write a `WIND` record before its first tick; the period is that of the wind axis."""
         decay, root = gauss_markov(check_us("wind period", period_us, minimum=1), self.wind_tau_s)
         mean_ned = (0.0, 0.0, 0.0) if self.wind == "none" else self.wind_mean_ned
         gain_ned = tuple(sigma * root for sigma in self.wind_sigma_ned)
-        fill(rec, self, kind=KINDS[self.wind], key=stream_key(seed, "wind"), mean_ned=mean_ned, decay=decay)
+        fill(
+            rec,
+            self,
+            kind=number_of(self.wind, KINDS, "environment.wind"),
+            key=stream_key(seed, "wind"),
+            mean_ned=mean_ned,
+            decay=decay,
+        )
         fill(rec, self, gain_ned=gain_ned, tick=0, turbulence_ned=0.0)
         if self.wind == "dryden":
             turbulence = dryden.Dryden(self.dryden_wind_20ft_mps, self.dryden_height_m)

@@ -35,7 +35,8 @@ from px4lockstep.jit import kernel, record
 from px4lockstep.jit.records import COUNT
 from px4lockstep.math.philox import normal3, normal4, stream_key
 from px4lockstep.math.trigonometry import sincos
-from px4lockstep.part import EachAxis, Part, Period, Seconds, entry, spelled
+from px4lockstep.part import EachAxis, Part, Period, Seconds, entry
+from px4lockstep.part.kinds import CODE, Options, PythonKind, folder_entry, kind_or_class, number_of, options_entry
 from px4lockstep.plant import layout
 from px4lockstep.plant.layout import ATT_START, OMEGA_START, RIGID_BODY_STATES, VEL_START
 from px4lockstep.timebase import check_us, ticks_of
@@ -249,8 +250,10 @@ def step_estimator(estimator, state, scenario, estimate):
 class Estimator(Part, where="estimator", stage="estimator"):
     """The estimate that the autopilot gets."""
 
-    kind: Annotated[Literal["none", "noisy_delayed"], spelled(KINDS, SPELLINGS)] = entry(
-        "none", "The true state (`none`), or noise, bias and delay."
+    kind: Annotated[Literal["none", "noisy_delayed"] | PythonKind, kind_or_class(KINDS, SPELLINGS)] = entry(
+        "none",
+        "The true state (`none`), noise, bias and delay, or a class of yours: see docs/howto/own_controller.md.",
+        extra=CODE,
     )
     pos_sigma_m: EachAxis = entry(
         (0.02, 0.02, 0.02), "White noise of the position, one number or one per axis.", "m", ge=0.0
@@ -278,16 +281,23 @@ class Estimator(Part, where="estimator", stage="estimator"):
     )
     delay_s: Seconds = entry(0.008, f"Delay, a whole number of autopilot ticks, at most {MAX_DELAY_TICKS}.", "s")
     dt_est_s: Period | None = entry(None, "Must equal the period of the autopilot, which is the default.", "s")
+    options: Options = options_entry("kind")
+    python_dir: str | None = folder_entry("kind")
 
     def delay_ticks(self, period_us: int) -> int:
         """Return the delay in autopilot ticks; raise `TimeError` if it is not a whole number or too long."""
-        return 0 if self.kind == "none" else ticks_of(self.delay_s, "estimator.delay_s", period_us, MAX_DELAY_TICKS)
+        return (
+            0
+            if self.kind != "noisy_delayed"
+            else ticks_of(self.delay_s, "estimator.delay_s", period_us, MAX_DELAY_TICKS)
+        )
 
     def write(self, rec: Any, seed: int, period_us: int) -> None:
         """Write the initial `ESTIMATOR` record; the period is that of the autopilot."""
         period_s = check_us("autopilot period", period_us, minimum=1) / 1e6
         rec["bias_decay"], root = gauss_markov(period_us, self.bias_tau_s)
-        rec["kind"], rec["period_s"], rec["delay_ticks"] = KINDS[self.kind], period_s, self.delay_ticks(period_us)
+        rec["kind"] = number_of(self.kind, KINDS, "estimator.kind")
+        rec["period_s"], rec["delay_ticks"] = period_s, self.delay_ticks(period_us)
         rec["noise_key"], rec["bias_key"] = stream_key(seed, "estimator"), stream_key(seed, "estimator_bias")
         for name in SIGMAS:
             rec[_field(name)] = getattr(self, name)

@@ -26,6 +26,7 @@ from pydantic_core import PydanticCustomError
 from px4lockstep.errors import InputError, TimeError
 from px4lockstep.part.limits import BOUNDS, Limits, has_numbers
 from px4lockstep.reading import MAX_DEPTH
+from px4lockstep.reprs import short
 from px4lockstep.timebase import period_to_us, seconds_to_us
 
 KEY = "{key}"
@@ -107,6 +108,9 @@ class Part(BaseModel, metaclass=_PartType):
         super().__init_subclass__(**options)
         cls.where, cls.stage = where or cls.where, stage or cls.stage
 
+    def __repr__(self) -> str:
+        return short(super().__repr__())
+
     def check(self) -> Found:
         """Yield an error for each value that is valid alone but conflicts with another.
 
@@ -149,12 +153,14 @@ def fill(rec: Any, part: Any, **values: Any) -> None:
 def entry(default: Any = ..., doc: str = "", unit: str = "", *, stage: str | None = None, **options: Any) -> Any:
     """Return a key of a part with its default (`...` if the key is required) and, if not the part's, its stage.
 
-    Limits (`gt`, `ge`, `lt`, `le`) apply to each number of the value and are completed by those of the unit. `extra` is
+    Limits (`gt`, `ge`, `lt`, `le`) apply to each number of the value and are completed by those of the unit; with
+    `allows_nan`, they do not apply to nan, which the type must allow, too. `extra` is
     added to the JSON schema; other options are those of `pydantic.Field`.
     """
     description = f"{doc} [{unit}]" if unit else doc
     extra = ({"unit": unit} if unit else {}) | ({"stage": stage} if stage else {}) | options.pop("extra", {})
-    limits = Limits.of(unit, {name: options.pop(name) for name in BOUNDS if name in options})
+    bounds = {name: options.pop(name) for name in BOUNDS if name in options}
+    limits = Limits.of(unit, bounds, options.pop("allows_nan", False))
     field: FieldInfo = Field(default, description=description, json_schema_extra=extra, **options)
     field.metadata.append(limits)  # for `_PartType`
     return field
@@ -222,7 +228,7 @@ def _array(count: int, what: str, must: str) -> Callable[[Any], Any]:
     return checked
 
 
-_three = _array(3, "a vector", "three numbers")
+three_numbers = _array(3, "a vector", "three numbers")
 
 
 def _rows(value: Any) -> Any:
@@ -257,11 +263,13 @@ Seconds = Annotated[float, AfterValidator(_whole_us(seconds_to_us))]
 """Time of 0 or more, in whole microseconds."""
 Period = Annotated[float, AfterValidator(_whole_us(period_to_us))]
 """Time of at least one microsecond, in whole microseconds."""
-Vector = Annotated[tuple[float, float, float], BeforeValidator(_three)]
-NotNegativeVector = Annotated[tuple[NotNegative, NotNegative, NotNegative], BeforeValidator(_three)]
+Vector = Annotated[tuple[float, float, float], BeforeValidator(three_numbers)]
+NotNegativeVector = Annotated[tuple[NotNegative, NotNegative, NotNegative], BeforeValidator(three_numbers)]
 EachAxis = Annotated[
     tuple[NotNegative, NotNegative, NotNegative],
-    BeforeValidator(lambda value: _three(_spread(value)), json_schema_input_type=float | tuple[float, float, float]),
+    BeforeValidator(
+        lambda value: three_numbers(_spread(value)), json_schema_input_type=float | tuple[float, float, float]
+    ),
 ]
 """One number per axis, or one for all three axes."""
 Quaternion = Annotated[

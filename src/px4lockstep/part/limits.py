@@ -75,9 +75,10 @@ class Limits:
     ge: float | None = None
     lt: float | None = None
     le: float | None = None
+    allows_nan: bool = False
 
     @classmethod
-    def of(cls, unit: str, given: dict[str, Any]) -> "Limits":
+    def of(cls, unit: str, given: dict[str, Any], allows_nan: bool = False) -> "Limits":
         """Return the given limits, completed by those of the unit; times have their own lower limit."""
         largest = LARGEST.get(unit)
         if largest is not None and not {"lt", "le"} & given.keys():
@@ -86,7 +87,7 @@ class Limits:
             given = given | {"le": largest}
         if largest is not None and not {"gt", "ge"} & given.keys() and unit != "s":
             given = given | {"ge": -largest}
-        return cls(**given)
+        return cls(**given, allows_nan=allows_nan)
 
     def __get_pydantic_core_schema__(self, source: Any, handler: Any) -> Any:
         return core_schema.no_info_after_validator_function(self._checked, handler(source))
@@ -109,15 +110,17 @@ class Limits:
                 self._add_to(schema.get(name))
 
     def _checked(self, value: Any) -> Any:
-        """Return the value if its numbers are within the limits."""
+        """Return the value if its numbers are within the limits; nan is, where a key allows it."""
+        bounds = tuple((name, bound, BOUNDS[name][0]) for name, bound in self._given().items())
         for number in _numbers(value):
-            for name, bound in self._given().items():
-                if not BOUNDS[name][0](number, bound):
+            for name, bound, is_within in bounds:
+                if not is_within(number, bound) and not (self.allows_nan and math.isnan(number)):
                     raise PydanticKnownError(BOUNDS[name][1], {name: bound})
         return value
 
     def _given(self) -> dict[str, float]:
-        return {name: bound for name, bound in vars(self).items() if bound is not None and math.isfinite(bound)}
+        given = {name: getattr(self, name) for name in BOUNDS}
+        return {name: bound for name, bound in given.items() if bound is not None and math.isfinite(bound)}
 
 
 def _numbers(value: Any) -> Iterator[float]:

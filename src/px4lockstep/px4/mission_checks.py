@@ -10,6 +10,8 @@ from px4lockstep.px4.plans import ItemRow
 
 Place = tuple[str, MissionItem | None]
 """The location of an item in its file, for errors, and the item if it is valid."""
+Target = tuple[int, str]
+"""Of a row: the number of its item, or of the next one if it is skipped, and its place in the file."""
 
 
 def checked_items(
@@ -17,9 +19,9 @@ def checked_items(
 ) -> tuple[MissionItem, ...]:
     """Return the items of rows, from the first one on, without those that can't be flown or reached."""
     places: list[Place] = []
-    number_of_row: list[int] = []  # of each row, the number of its item, or of the next one if it is skipped
+    targets: list[Target] = []
     for index, row in enumerate(rows):
-        number_of_row.append(len(places))
+        targets.append((len(places), source if row is None else row.where.removeprefix(f"{source} ")))
         if index < first:
             continue
         reason = None if row is None else why_skipped(row.frame, row.code, row.params)
@@ -29,36 +31,40 @@ def checked_items(
             report.add_not_flown(row.where, reason)
         else:
             item = read_item(row.where, row.line, row.frame, row.code, row.params, report)
-            places.append((row.where, item))
+            places.append((row.where, None if item is None else replace(item, where=targets[-1][1])))
     if not places and not report.errors:
         for line in report.not_flown:
             report.errors.append(line)
         report.error(source, "the mission is empty; it needs at least one item that can be flown")
     _check_takeoff(places, report)
-    places = [_with_target(place, number_of_row, len(places), report) for place in places]
+    places = [_with_target(place, targets, len(places), report) for place in places]
     items = tuple(item for _, item in places if item)
     if report.errors or len(items) < len(places):  # the order of the items is unknown
         return items
     return _reachable(places, items, report)
 
 
-def _with_target(place: Place, number_of_row: list[int], count: int, report: MissionReport) -> Place:
+def _with_target(place: Place, targets: list[Target], count: int, report: MissionReport) -> Place:
     """Return a jump with the number of its target item instead of that of a row; other items as they are."""
     where, item = place
     if item is None or item.command is not Command.DO_JUMP:
         return place
-    if item.jump_to >= len(number_of_row) or number_of_row[item.jump_to] >= count:
+    if item.jump_to >= len(targets):
         text = f"DO_JUMP leads to item {item.jump_to}, which does not exist"
-        report.error(where, f"{text}; items are numbered 0 to {len(number_of_row) - 1}")
+        report.error(where, f"{text}; items are numbered 0 to {len(targets) - 1}")
         return where, None
-    return where, replace(item, jump_to=number_of_row[item.jump_to])
+    number, name = targets[item.jump_to]
+    if number >= count:
+        report.error(where, f"DO_JUMP leads to {name}, which is skipped, and no item follows; change its target")
+        return where, None
+    return where, replace(item, jump_to=number)
 
 
 def _reachable(places: list[Place], items: tuple[MissionItem, ...], report: MissionReport) -> tuple[MissionItem, ...]:
     """Return the items that can be reached, and report the others and loops without a flown item."""
     for index, item in enumerate(items):
         if item.command is Command.DO_JUMP and item.jump_to == index:
-            report.error(places[index][0], f"DO_JUMP leads to itself; items are numbered 0 to {len(items) - 1}")
+            report.error(places[index][0], "DO_JUMP leads to itself; change its target")
     if report.errors:
         return items
     # PX4 gives up after ten commands in a row that take no time.
@@ -79,8 +85,14 @@ def _reachable(places: list[Place], items: tuple[MissionItem, ...], report: Miss
 
 
 def _check_takeoff(places: list[Place], report: MissionReport) -> None:
-    """Check that a takeoff comes before all other positions, and only once."""
+    """Check that a takeoff comes before all other positions, and only once; and that a gate comes after a position."""
     positions = [(where, item) for where, item in places if item and item.command.has_position]
+    for where, item in places:
+        if item and item.command is Command.CONDITION_GATE:
+            text = "CONDITION_GATE comes before the first item with a position"
+            report.error(where, f"{text}; the vehicle is still on the ground, so move it behind the takeoff")
+        if item and item.command.has_position:
+            break
     for where, item in positions[1:]:
         if item.command is Command.TAKEOFF:
             first_where, first = positions[0]

@@ -6,7 +6,7 @@ absent (NaN) or neutral, so that no setting is silently ignored. An item that ca
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from px4lockstep.px4.commands import ALIASES, ENDS, NO_EFFECT, SKIPPED, Command
@@ -47,6 +47,12 @@ class MissionItem:
     line: int = 0
     params: tuple[float, ...] = ()
     """The seven parameters of a ROI, camera, gimbal or payload command, as in the file; NaN if not specified."""
+    where: str = field(default="", compare=False, repr=False)
+    """Its place in the file, for messages: `line 3`, or `item 2 (survey), its item 5`."""
+
+    def place(self, number: int) -> str:
+        """Return its place in the file, or its number in the mission if it is not from a file."""
+        return self.where or f"item {number}"
 
 
 @dataclass(frozen=True)

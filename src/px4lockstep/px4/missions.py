@@ -35,7 +35,7 @@ ANY_HEADING = (Command.TAKEOFF, Command.LAND)
 COLUMNS = ("index", "current", "frame", "command", "p1", "p2", "p3", "p4", "x", "y", "z", "autocontinue")
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Mission:
     """Mission items, numbered from 0, and their source."""
 
@@ -55,6 +55,9 @@ class Mission:
     is_plan: bool = False
     """It was read from a plan, which a ground station sends to PX4, not from a file for the library's loader."""
 
+    def __repr__(self) -> str:
+        return f"<Mission {self.source}: {len(self.items)} items>"
+
     def lost_by_library(self) -> tuple[str, ...]:
         """Return what the mission loader of `libpx4_lockstep` would drop from each item; empty if nothing.
 
@@ -63,7 +66,7 @@ class Mission:
         """
         lost = []
         for number, item in enumerate(self.items):
-            name = f"{self.source} item {number}: {item.command.name}"
+            name = f"{self.source} {item.place(number)}: {item.command.name}"
             if item.command in (Command.LOITER_TIME, Command.DELAY) and item.hold_s > 0.0:
                 lost.append(f"{name} would lose its {item.hold_s:g} s; use a WAYPOINT with a hold time")
             if item.command is Command.DO_JUMP:
@@ -74,7 +77,7 @@ class Mission:
                 lost.append(f"{name} would lose its parameters; set the headings of the waypoints (p4)")
             if item.command in (Command.CONDITION_GATE, Command.LOITER_TO_ALT):
                 lost.append(f"{name} would lose its parameters; use a WAYPOINT")
-            if item.command.has_position and item.command not in ANY_HEADING and math.isnan(item.yaw_deg):
+            elif item.command.has_position and item.command not in ANY_HEADING and math.isnan(item.yaw_deg):
                 lost.append(f"{name} has no heading, and PX4's loader skips such items; set p4, in degrees")
         return tuple(lost)
 

@@ -58,6 +58,7 @@ class Parameter:
 ADDED = (
     # Time from arming to takeoff; the default is that of the recorded flights of real PX4.
     Parameter("COM_SPOOLUP_TIME", "float", 1.0, 0.0, 30.0, "s"),
+    Parameter("COM_OBL_RC_ACT", "int32", 0, 0, 7),
 )
 
 SITL_DEFAULTS: Mapping[str, float | int] = MappingProxyType(

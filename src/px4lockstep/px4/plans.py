@@ -44,9 +44,10 @@ def plan_rows(items: list[Any], source: str, report: MissionReport) -> Iterator[
         if len(found) > MAX_ITEMS:
             raise InputError(f"{source} has more than {MAX_ITEMS:,} items, which is PX4's limit")
     index_of_id: dict[int, int] = {}
-    for index, (where, _, item, is_nested) in enumerate(found):
+    # Simple items first: those in complex items may have the same numbers, which are not meant.
+    for index, (where, _, item, is_nested) in sorted(enumerate(found), key=lambda each: each[1][3]):
         jump_id = item.get("doJumpId")
-        if not isinstance(jump_id, int):
+        if not isinstance(jump_id, int) or isinstance(jump_id, bool):
             continue  # an error only if a jump refers to it
         if jump_id in index_of_id and not is_nested:
             other = found[index_of_id[jump_id]][0].removeprefix(f"{source} ")

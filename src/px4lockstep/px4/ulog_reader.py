@@ -21,7 +21,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from px4lockstep.errors import InputError
+from px4lockstep.errors import InputError, counted
 from px4lockstep.px4.ulog_formats import SIZES, Formats
 from px4lockstep.reading import read_regular
 
@@ -152,9 +152,9 @@ class _Pass:
             of = f"{self._skipped:,} of its {len(self.data):,} bytes"
             self.problems.append(f"the file is damaged or was cut: {of} were skipped")
         if self._short:
-            self.problems.append(f"{self._short:,} messages are too short for their topic and were skipped")
+            self.problems.append(f"{counted(self._short, 'message')} skipped: too short for the topic")
         if self._unknown:
-            self.problems.append(f"{self._unknown:,} messages of unknown topics were skipped")
+            self.problems.append(f"{counted(self._unknown, 'message')} of unknown topics skipped")
         self.problems += [f"topic {name} was skipped: {reason}" for name, reason in self._refused.items()]
 
     def _take(self, kind: str, body: bytes, at: int) -> None:
@@ -237,7 +237,7 @@ def _decoded(path: str, clean: _Pass, start_us: int) -> ULogFile:
     for each in log.data_list:
         columns, dropped = _in_order({name: np.asarray(values) for name, values in each.data.items()}, start_us)
         if dropped:
-            problems.append(f"topic {each.name}: {dropped:,} messages with times that do not increase were skipped")
+            problems.append(f"topic {each.name}: {counted(dropped, 'message')} skipped: times that do not increase")
         if len(columns["timestamp"]):
             topics[each.name, int(each.multi_id)] = columns
     return ULogFile(

@@ -11,6 +11,8 @@ from dataclasses import dataclass
 
 from px4lockstep.jit import kernel, record
 from px4lockstep.plant.faults import SENSORS
+from px4lockstep.scenario.setpoint_rows import EVENT_ROW, NOTHING
+from px4lockstep.scenario.setpoints import FIELDS
 from px4lockstep.vehicle.dispatch import applied_duty
 
 # Numbers of actions. They are stored in the checkpoints of recordings, so a number is never reused. The order is
@@ -20,9 +22,12 @@ DISABLE_MOTOR, RESTORE_MOTOR, THRUST_LOSS, STUCK_MOTOR, DISCONNECT_BATTERY, RECO
 SENSOR_FAULT, CLEAR_SENSOR_FAULT = range(12, 14)
 ESTIMATE_BIAS, ESTIMATE_DRIFT, ESTIMATE_DROPOUT, CLEAR_ESTIMATE_FAULTS = range(14, 18)
 CALL = 18  # a Python function
+GIVE_SETPOINT, STOP_SETPOINTS, OFFBOARD = range(19, 22)
+SET_PARAM = 22  # in Python, as the session of the autopilot changes it
 
 # Requirements for an action to have an effect.
 MOTORS, BATTERIES, SENSOR, ESTIMATOR, MISSION = "motors", "batteries", "sensor", "estimator", "mission"
+SETPOINTS, PARAMS = "setpoints", "params"
 
 
 @dataclass(frozen=True)
@@ -70,6 +75,18 @@ ACTIONS = {
     ),
     "estimate_dropout": Action(ESTIMATE_DROPOUT, "Invalidate position and velocity of the estimate.", needs=ESTIMATOR),
     "clear_estimate_faults": Action(CLEAR_ESTIMATE_FAULTS, "Clear bias, drift and dropout.", needs=ESTIMATOR),
+    "setpoint": Action(
+        GIVE_SETPOINT,
+        "Give a setpoint, held until the next, and request setpoint mode (PX4's offboard).",
+        FIELDS,
+        optional=FIELDS,
+        needs=SETPOINTS,
+    ),
+    "stop_setpoints": Action(
+        STOP_SETPOINTS, "End the stream of setpoints, which PX4 treats as a loss.", needs=SETPOINTS
+    ),
+    "offboard": Action(OFFBOARD, "Request setpoint mode (PX4's offboard) again.", needs=SETPOINTS),
+    "set_param": Action(SET_PARAM, "Change a PX4 parameter of the autopilot.", ("name", "value"), needs=PARAMS),
 }
 """All actions by the name that a scenario gives them."""
 
@@ -84,6 +101,8 @@ EVENT = record(
         ("action", "i8"),
         ("motor", "i8"),  # from 0
         ("sensor_bit", "i8"),
+        ("row", "i8"),  # of a setpoint
+        ("content", "i8"),  # hash of that row or of a parameter, so that a changed value is a changed event
         ("values", "f8", N_VALUES),  # a velocity; a fraction or duty; position, velocity, yaw, rates
     ]
 )
@@ -103,6 +122,19 @@ def apply_request(event, out):
         out.return_home += 1
     elif action == LAND:
         out.land += 1
+
+
+@kernel
+def apply_setpoint(event, setpoints):
+    """Choose the source of setpoints, and request setpoint mode."""
+    if event.action == GIVE_SETPOINT:
+        setpoints.source = EVENT_ROW
+        setpoints.event_row = event.row
+        setpoints.requests += 1
+    elif event.action == STOP_SETPOINTS:
+        setpoints.source = NOTHING
+    elif event.action == OFFBOARD:
+        setpoints.requests += 1
 
 
 @kernel
@@ -168,9 +200,10 @@ def apply_estimate_fault(event, faults):
 
 
 @kernel
-def apply_action(event, state, inputs, plant, out):
+def apply_action(event, state, inputs, plant, setpoints, out):
     """Apply the action of an event; `plant` is the `PLANT` record and `out` the scenario's part of the bus."""
     apply_request(event, out)
+    apply_setpoint(event, setpoints)
     if event.action == WIND_STEP:
         for i in range(3):
             out.wind_ned[i] = event.values[i]

@@ -8,16 +8,19 @@ In Python only, `when` may be a function `condition(time_us, inputs)` and `actio
 outputs)`.
 """
 
+import math
 from collections.abc import Callable, Iterable
 from typing import Annotated, Any
 
+import numpy.typing as npt
 from pydantic import AfterValidator, ValidatorFunctionWrapHandler, WrapValidator
 
-from px4lockstep.part import KEY, Found, Part, Seconds, Vector, entry, misfit, show, wrong
-from px4lockstep.part.limits import ANY_UNIT, WIND_LIMITS
+from px4lockstep.part import KEY, Found, Number, Part, Seconds, entry, misfit, show, wrong
+from px4lockstep.part.limits import ANY_UNIT, FLOAT32, WIND_LIMITS
 from px4lockstep.part.wording import choices
 from px4lockstep.plant.layout import MAX_MOTORS
-from px4lockstep.scenario.actions import ACTIONS, CALL, SENSOR_BITS, Action
+from px4lockstep.scenario.actions import ACTIONS, CALL, GIVE_SETPOINT, SENSOR_BITS, SET_PARAM, Action
+from px4lockstep.scenario.setpoints import FIELDS, SetpointVector, content_of, problems, row_of
 from px4lockstep.scenario.signals import SIGNALS
 from px4lockstep.scenario.stage import AT_STEP, AT_TIME, WHEN_ABOVE, WHEN_BELOW, WHEN_CALLED
 from px4lockstep.timebase import MAX_US, seconds_to_us
@@ -28,7 +31,7 @@ Act = Callable[[int, Any, Any], None]
 """`act(time_us, inputs, outputs)`: write any field of the scenario's part of the bus."""
 
 TRIGGERS = ("at_s", "at_step", "when")
-ARGUMENTS = ("motor", "fraction", "duty", "sensor", "pos_ned", "vel_ned", "yaw_rad", "omega_body")
+ARGUMENTS = ("motor", "fraction", "duty", "sensor", *FIELDS, "name", "value")
 """The keys of an event that are arguments of actions."""
 
 
@@ -95,18 +98,41 @@ class Event(Part, where="scenario.events"):
     sensor: Annotated[str | None, _one_of(SENSOR_BITS)] = entry(
         None, f"Sensor of a sensor fault: {_listed(SENSOR_BITS)}."
     )
-    pos_ned: Vector | None = entry(None, "Position error of `estimate_bias` [m] or `estimate_drift` [m/s].")
-    vel_ned: Vector | None = entry(
+    pos_ned: SetpointVector | None = entry(
         None,
-        "Wind of `wind_step` [m/s]; velocity error of `estimate_bias` [m/s] or `estimate_drift` [m/s²].",
+        "Position of `setpoint` [m]; position error of `estimate_bias` [m] or `estimate_drift` [m/s].",
+        allows_nan=True,
+    )
+    vel_ned: SetpointVector | None = entry(
+        None,
+        "Velocity of `setpoint` [m/s]; wind of `wind_step` [m/s]; velocity error of `estimate_bias` [m/s] or "
+        "`estimate_drift` [m/s²].",
         **WIND_LIMITS,
+        allows_nan=True,
+    )
+    acc_ned: SetpointVector | None = entry(None, "Acceleration of `setpoint`.", "m/s²", allows_nan=True)
+    attitude_rad: SetpointVector | None = entry(
+        None, "Roll, pitch and yaw of `setpoint`, with `thrust`.", "rad", allows_nan=True
     )
     yaw_rad: float | None = entry(
-        None, "Yaw error of `estimate_bias` [rad] or `estimate_drift` [rad/s].", ge=-1e3, le=1e3
+        None,
+        "Heading of `setpoint` [rad]; yaw error of `estimate_bias` [rad] or `estimate_drift` [rad/s].",
+        ge=-1e3,
+        le=1e3,
     )
-    omega_body: Vector | None = entry(
-        None, "Rate error of `estimate_bias` [rad/s] or `estimate_drift` [rad/s²].", ge=-1e4, le=1e4
+    yaw_rate_rad_s: float | None = entry(None, "Yaw rate of `setpoint`, about the down axis.", "rad/s")
+    omega_body: SetpointVector | None = entry(
+        None,
+        "Body rates of `setpoint` [rad/s], with `thrust`; rate error of `estimate_bias` [rad/s] or `estimate_drift` "
+        "[rad/s²].",
+        ge=-1e4,
+        le=1e4,
+        allows_nan=True,
     )
+    thrust: float | None = entry(None, "Collective thrust of `setpoint`, normalized as in PX4.", ge=0.0, le=1.0)
+
+    name: str | None = entry(None, "PX4 parameter that `set_param` changes.", min_length=1)
+    value: Number | None = entry(None, "New value of the parameter of `set_param`.", **FLOAT32)
 
     def check(self) -> Found:
         """Check that there is one trigger, and exactly the arguments of the action."""
@@ -126,7 +152,15 @@ class Event(Part, where="scenario.events"):
         if (
             action.arguments and action.arguments == action.optional and not given
         ):  # all are optional, but one is needed
-            yield (), f"{KEY} has no error for {shown}; give at least one of {', '.join(action.arguments)}"
+            yield (), f"{KEY} has no value for {shown}; give at least one of {', '.join(action.arguments)}"
+        if action.number == GIVE_SETPOINT:
+            for _, name, text in problems(row_of(self.arguments)):
+                yield (name,), f"{KEY} {text}"
+            return
+        for name in given:
+            value = getattr(self, name)
+            if isinstance(value, tuple) and any(map(math.isnan, value)):
+                yield misfit(name, value, "must have finite numbers; nan is for `setpoint`")
 
     @property
     def time_us(self) -> int | None:
@@ -151,6 +185,19 @@ class Event(Part, where="scenario.events"):
         names = ACTIONS[self.action].arguments if self.act is None else ()
         return {name: value for name in names if (value := getattr(self, name)) is not None}
 
+    @property
+    def param(self) -> tuple[str, float | int]:
+        """Name and value of the parameter of an event `set_param`."""
+        assert self.name is not None
+        assert self.value is not None
+        return self.name, self.value
+
+    @property
+    def setpoint(self) -> npt.NDArray[Any] | None:
+        """The setpoint of the event as a `SETPOINT` record in a length-1 array, if it gives one."""
+        is_given = self.act is None and self.action == "setpoint"
+        return row_of(self.arguments) if is_given else None
+
     def write(self, rec: Any) -> None:
         """Write an `EVENT` record."""
         if self.at_s is not None:
@@ -171,7 +218,9 @@ class Event(Part, where="scenario.events"):
         rec["motor"] = (self.motor or 1) - 1
         rec["sensor_bit"] = SENSOR_BITS[self.sensor] if self.sensor is not None else 0
         start = 0
-        for name in action.arguments:
+        if action.number == SET_PARAM:
+            rec["content"] = content_of(repr((self.name, self.value)).encode())
+        for name in action.arguments if action.number not in (GIVE_SETPOINT, SET_PARAM) else ():
             if name not in ("motor", "sensor"):
                 stop = start + (3 if name in ("pos_ned", "vel_ned", "omega_body") else 1)
                 rec["values"][start:stop] = self.arguments.get(name, action.left_out)

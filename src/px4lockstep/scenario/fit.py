@@ -4,12 +4,12 @@
 its first boundary. Facts that are not known are None; rules that depend on them are skipped.
 """
 
-from collections.abc import Collection, Iterable
+from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass
 
 from px4lockstep.errors import InputError
 from px4lockstep.part import Found, Key, bad, dotted
-from px4lockstep.scenario.actions import ACTIONS, BATTERIES, ESTIMATOR, MISSION, MOTORS, SENSOR_BITS
+from px4lockstep.scenario.actions import ACTIONS, BATTERIES, ESTIMATOR, MISSION, MOTORS, PARAMS, SENSOR_BITS, SETPOINTS
 from px4lockstep.scenario.events import Event
 from px4lockstep.scenario.scenario import Scenario, time_key
 from px4lockstep.scenario.signals import SIGNALS
@@ -34,11 +34,17 @@ class Surroundings:
     )
     start_us: int | None = None
     has_ticks: bool | None = None  # the timeline has an autopilot axis
+    takes_setpoints: bool | None = None  # the autopilot has a setpoint mode
+    no_setpoints: str = "the autopilot takes no setpoints"  # in messages, with the reason
+    sets_params: bool | None = None  # parameters of the autopilot can change in flight
+    param_error: Callable[[str, float | int], str | None] | None = None  # error of a parameter, if there is one
 
 
 def problems(scenario: Scenario, around: Surroundings) -> Found:
     """Yield the key and the error of each event that can't fire or would have no effect."""
     yield from _lost_arming(scenario)
+    if scenario.setpoints is not None and around.takes_setpoints is False:
+        yield ("scenario", "setpoints"), f"scenario.setpoints has no effect: {_without_setpoints(around)}"
     for key, event in scenario.keyed_events:
         time_us = event.time_us
         if time_us is not None and around.start_us is not None and time_us < around.start_us:
@@ -93,6 +99,10 @@ def _action_problems(key: Key, event: Event, around: Surroundings) -> Found:
         yield bad(own, name, f"has no effect: the plant has no power network. {OWN_MODEL}")
     elif needs == MISSION and around.has_mission is False:
         yield key, f"{dotted(key)} starts the mission, but {around.autopilot} has no mission; give it one"
+    elif needs == SETPOINTS and around.takes_setpoints is False:
+        yield bad(own, name, f"has no effect: {_without_setpoints(around)}")
+    elif needs == PARAMS:
+        yield from _param_problems(key, event, around)
     elif event.sensor is not None:
         yield from _sensor_problems((*key, "sensor"), event.sensor, around)
     elif needs == ESTIMATOR and around.estimates_itself and name.startswith("estimate_"):
@@ -104,6 +114,22 @@ def _action_problems(key: Key, event: Event, around: Surroundings) -> Found:
             "has no effect: there is no estimator that applies it; give the simulation an Estimator, or a custom one "
             "that reads `bus.scenario` and sets `applies_estimate_faults = True`",
         )
+
+
+def _without_setpoints(around: Surroundings) -> str:
+    """Return why setpoints have no effect."""
+    return f"{around.no_setpoints}; the built-in autopilot and stock PX4 do"
+
+
+def _param_problems(key: Key, event: Event, around: Surroundings) -> Found:
+    """Check that the autopilot has the parameter, and that it can change in flight."""
+    if around.sets_params is False:
+        text = f"has no effect: parameters of {around.autopilot} can't change in flight"
+        yield bad((*key, "action"), event.action, text)
+    elif around.param_error is not None and event.name is not None and event.value is not None:
+        error = around.param_error(event.name, event.value)
+        if error is not None:
+            yield (*key, "name"), f"{dotted((*key, 'name'))}: {error}"
 
 
 def _sensor_problems(key: Key, sensor: str, around: Surroundings) -> Found:

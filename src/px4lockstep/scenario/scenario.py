@@ -13,6 +13,8 @@ from dataclasses import dataclass
 from types import FunctionType, MethodType
 from typing import Annotated, Any
 
+import numpy as np
+import numpy.typing as npt
 from pydantic import BeforeValidator
 
 from px4lockstep.errors import InputError
@@ -22,6 +24,8 @@ from px4lockstep.plant.layout import ATT, POS, VEL
 from px4lockstep.scenario.actions import ACTIONS
 from px4lockstep.scenario.events import Act, Condition, Event
 from px4lockstep.scenario.landing import CRASH_ENDS, CRASH_LIES
+from px4lockstep.scenario.setpoint_rows import SETPOINT_ROW
+from px4lockstep.scenario.setpoints import SetpointTable, content_of
 from px4lockstep.scenario.stage import MAX_EVENTS, NOT_ASKED, look_ahead
 from px4lockstep.timebase import check_us
 
@@ -60,6 +64,15 @@ class Scenario(Part, where="scenario", stage="scenario"):
     )
     events: Annotated[tuple[Event, ...], BeforeValidator(_not_too_many)] = entry(
         (), f"Events, at most {MAX_LISTED}. Events at the same time fire in this order."
+    )
+
+    setpoints: SetpointTable | None = entry(
+        None,
+        "Table of setpoints for the autopilot. Its first row requests setpoint mode (PX4's offboard).",
+    )
+
+    setpoints_from_python: bool = entry(
+        False, "Whether a Python function gives the setpoints. `simulate(..., setpoints=function)` sets it."
     )
 
     # -- triggers --------------------------------------------------------------------------------------------------
@@ -127,6 +140,23 @@ class Scenario(Part, where="scenario", stage="scenario"):
         times = {time_us for _, event in self.keyed_events if (time_us := event.time_us) is not None}
         return tuple(time_us for time_us in sorted(times) if end_us is None or time_us <= end_us)
 
+    # -- setpoints -------------------------------------------------------------------------------------------------
+
+    @property
+    def gives_setpoints(self) -> bool:
+        """Whether there are setpoints: in its table or events, or from a Python function."""
+        is_given = self.setpoints is not None or self.setpoints_from_python
+        return is_given or any(event.action == "setpoint" for event in self.events)
+
+    def setpoint_rows(self) -> npt.NDArray[Any]:
+        """Return all setpoints as `SETPOINT_ROW` records: the table, then the events in order."""
+        table = np.zeros(0, SETPOINT_ROW) if self.setpoints is None else self.setpoints.rows()
+        given = [event.setpoint for _, event in self.keyed_events if event.setpoint is not None]
+        events = np.zeros(len(given), SETPOINT_ROW)
+        for row, setpoint in zip(events, given, strict=True):
+            row["setpoint"] = setpoint[0]
+        return np.concatenate([table, events])
+
     # -- running ---------------------------------------------------------------------------------------------------
 
     def python_objects(self) -> dict[str, Any]:
@@ -134,7 +164,7 @@ class Scenario(Part, where="scenario", stage="scenario"):
         found = {}
         for key, event in self.keyed_events:
             for name, function in (("condition", event.condition), ("action", event.act)):
-                owner = _owner(function) if function is not None else None
+                owner = owner_of(function) if function is not None else None
                 if owner is not None:
                     found[f"{dotted(key)}.{name}"] = owner
         return found
@@ -152,8 +182,18 @@ class Scenario(Part, where="scenario", stage="scenario"):
         rec["ends_after_landing"] = ends_after_landing
         rec["rest_m"] = traits["rest_m"]
         rec["answer"] = NOT_ASKED
+        row = 0
+        if self.setpoints is not None:
+            row = len(self.setpoints.time_s)
+            rec["setpoints"]["table_rows"] = row
+            rec["setpoints"]["is_linear"] = self.setpoints.interpolate == "linear"
+            rec["setpoints"]["end_us"] = self.setpoints.end_us
         for i, (_, event) in enumerate(self.keyed_events):
             event.write(rec["events"][0, i])
+            if event.setpoint is not None:
+                rec["events"][0, i]["row"] = row
+                rec["events"][0, i]["content"] = content_of(event.setpoint.tobytes())
+                row += 1
         interpreted(look_ahead)(view(rec, writable=True))
 
 
@@ -210,6 +250,17 @@ class Then:
         """Fix the duty of an ESC, regardless of the command; by default at its value at the time of the event."""
         return self._add("stuck_motor", motor=motor, duty=duty)
 
+    def setpoint(self, **given: Any) -> Scenario:
+        """Give a setpoint, held until the next, and request setpoint mode: `setpoint(pos_ned=(0, 0, -10))`."""
+        return self._add("setpoint", **given)
+
+    def set_param(self, name: str, value: float) -> Scenario:
+        """Change a PX4 parameter of the autopilot."""
+        return self._add("set_param", name=name, value=value)
+
+    stop_setpoints = _plain("stop_setpoints")
+    offboard = _plain("offboard")
+
     def sensor_fault(self, sensor: str) -> Scenario:
         """Set the fault of a sensor; the fault of `estimate` freezes the estimate."""
         return self._add("sensor_fault", sensor=sensor)
@@ -247,10 +298,10 @@ class Then:
         return self._add(act)
 
 
-def _owner(function: Callable[..., Any]) -> Any:
+def owner_of(function: Callable[..., Any]) -> Any:
     """Return the object whose attributes may hold the state of a function: that of a method, or a callable object."""
     if isinstance(function, functools.partial):
-        return _owner(function.func)
+        return owner_of(function.func)
     if isinstance(function, MethodType):
         return None if isinstance(function.__self__, type) else function.__self__
     is_own = not isinstance(function, type | FunctionType) and isinstance(type(function).__call__, FunctionType)

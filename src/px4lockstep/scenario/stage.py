@@ -6,8 +6,9 @@ stage resumes. While no event is due, a boundary costs the comparison of two tim
 """
 
 from px4lockstep.jit import kernel, record
-from px4lockstep.scenario.actions import CALL, EVENT, apply_action
+from px4lockstep.scenario.actions import CALL, EVENT, SET_PARAM, apply_action
 from px4lockstep.scenario.landing import LANDING, is_crash, is_landed, watch_rest
+from px4lockstep.scenario.setpoint_rows import SETPOINTS
 from px4lockstep.scenario.signals import read_signal
 
 MAX_EVENTS = 64
@@ -29,8 +30,10 @@ SCENARIO = record(
         ("ends_after_landing", "i8"),
         ("rest_m", "f8"),  # height of the centre of mass at rest on the ground
         ("events", EVENT, MAX_EVENTS),
+        ("setpoints", SETPOINTS),
         # The following fields change during a run.
         ("is_fired", "i8", MAX_EVENTS),
+        ("fired_as", "i8", MAX_EVENTS),  # 1 for the first event that fired, 2 for the second
         ("next_us next_step", "i8"),  # earliest of the events not yet fired
         ("n_watched", "i8"),  # conditions not yet met
         ("asked", "i8"),  # number of the event that waits for Python
@@ -38,8 +41,8 @@ SCENARIO = record(
         ("has_changed", "i8"),  # the outputs may differ from those at the previous boundary
         ("landing", LANDING),
     ],
-    state="is_fired next_us next_step n_watched asked answer has_changed landing",
-    limits={"is_fired": 1, "n_watched": MAX_EVENTS, "asked": MAX_EVENTS - 1, "answer": ACTED},
+    state="is_fired fired_as next_us next_step n_watched asked answer has_changed landing",
+    limits={"is_fired": 1, "fired_as": MAX_EVENTS, "n_watched": MAX_EVENTS, "asked": MAX_EVENTS - 1, "answer": ACTED},
 )
 
 
@@ -75,6 +78,10 @@ def is_due(scenario, event, t_us, ticks, is_tick, state, bus):
 def fire(scenario, i):
     """Mark an event as fired."""
     scenario.is_fired[i] = 1
+    earlier = 0
+    for j in range(scenario.count):
+        earlier += scenario.is_fired[j]
+    scenario.fired_as[i] = earlier
     scenario.has_changed = 1
     look_ahead(scenario)
 
@@ -94,7 +101,7 @@ def run_events(scenario, t_us, ticks, is_tick, state, inputs, plant, bus):
     if scenario.answer != NOT_ASKED:
         i = scenario.asked
         if scenario.answer == HOLDS:
-            apply_action(scenario.events[i], state, inputs, plant, bus.scenario)
+            apply_action(scenario.events[i], state, inputs, plant, scenario.setpoints, bus.scenario)
         if scenario.answer != DECLINED:
             fire(scenario, i)
         scenario.answer = NOT_ASKED
@@ -105,9 +112,9 @@ def run_events(scenario, t_us, ticks, is_tick, state, inputs, plant, bus):
             if event.trigger == WHEN_CALLED:
                 return ask(scenario, i)
             if is_due(scenario, event, t_us, ticks, is_tick, state, bus):
-                if event.action == CALL:
+                if event.action == CALL or event.action == SET_PARAM:
                     return ask(scenario, i)
-                apply_action(event, state, inputs, plant, bus.scenario)
+                apply_action(event, state, inputs, plant, scenario.setpoints, bus.scenario)
                 fire(scenario, i)
     return NOBODY
 

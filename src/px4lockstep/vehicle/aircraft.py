@@ -19,6 +19,7 @@ from px4lockstep.jit import interpreted
 from px4lockstep.math.quaternion import cross, rotate
 from px4lockstep.part import KEY, Found, Key, at, bad, fill, show
 from px4lockstep.plant.layout import ATT_START, GROUPS, MULTIROTOR_PLANT, OMEGA_START, RIGID_BODY_STATES, VEL_START
+from px4lockstep.reprs import ShortRepr
 from px4lockstep.vehicle import rotor_drag
 from px4lockstep.vehicle.actuators import Actuation
 from px4lockstep.vehicle.airframe import DOWN, Airframe, Rotor, one_for_each_rotor
@@ -31,8 +32,8 @@ from px4lockstep.vehicle.propulsion import Propulsion
 from px4lockstep.vehicle.special_rotor import special_units
 
 
-@dataclass(frozen=True)
-class Aircraft:
+@dataclass(frozen=True, repr=False)
+class Aircraft(ShortRepr):
     """A multirotor. Omitted values that follow from other parts are filled in.
 
     Args:

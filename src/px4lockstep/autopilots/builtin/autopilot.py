@@ -1,11 +1,14 @@
 """The built-in autopilot's public class: checks mission, parameters and options, and writes them to its record."""
 
 import math
-from dataclasses import dataclass, field
+from collections.abc import Container
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, ClassVar
 
-from px4lockstep.autopilots.area import Area, area_of, check_area
+import numpy as np
+
+from px4lockstep.autopilots.area import Area, Place, area_of, check_area
 from px4lockstep.autopilots.base import NativeAutopilot, Record, Session, WriteRecord
 from px4lockstep.autopilots.builtin.allocation import write_allocation
 from px4lockstep.autopilots.builtin.attitude_control import write_attitude_control
@@ -18,11 +21,21 @@ from px4lockstep.autopilots.builtin.land_detector import write_land_detector
 from px4lockstep.autopilots.builtin.mission import check_distance, write_mission
 from px4lockstep.autopilots.builtin.motor_failure import write_motor_failure
 from px4lockstep.autopilots.builtin.navigator import write_navigator
-from px4lockstep.autopilots.builtin.parameters import Params, check_use, check_values, implemented, used_params
+from px4lockstep.autopilots.builtin.offboard import write_offboard
+from px4lockstep.autopilots.builtin.parameters import (
+    RETURN_HOME_OR_RALLY,
+    RETURN_RALLY,
+    Params,
+    check_use,
+    check_values,
+    implemented,
+    used_params,
+)
 from px4lockstep.autopilots.builtin.position_control import write_position_control
 from px4lockstep.autopilots.builtin.rally import write_rally
 from px4lockstep.autopilots.builtin.rate_control import write_rate_control
 from px4lockstep.autopilots.builtin.schedule import MAX_RATE_HZ, check_rates, effective_rates, period_us
+from px4lockstep.autopilots.builtin.stack import BUILTIN
 from px4lockstep.autopilots.builtin.takeoff import write_takeoff
 from px4lockstep.autopilots.kinds import KINDS
 from px4lockstep.autopilots.px4_library.parameters import ca_parameters
@@ -30,7 +43,8 @@ from px4lockstep.autopilots.vehicle_params import no_effect, without_geometry
 from px4lockstep.constants import HOME_LAT_DEG, HOME_LON_DEG
 from px4lockstep.environment.projection import MapProjection
 from px4lockstep.errors import InputError
-from px4lockstep.jit import plain
+from px4lockstep.jit import plain, zeros
+from px4lockstep.jit.records import CONFIGURATION, words_of
 from px4lockstep.px4.fence import RallyPoint
 from px4lockstep.px4.missions import Mission, MissionItem, load_mission
 from px4lockstep.px4.parameters import resolve
@@ -173,7 +187,9 @@ class Builtin(NativeAutopilot):
     def open(self, record: Record, plant: object, period_us: int, write: WriteRecord) -> Session:
         """Write its record, which holds its complete state, unless the build cache has it."""
         write(_write_record, self, ControlModel.of(plant), period_us)
-        return BuiltinSession(self.warnings)
+        session = BuiltinSession(self, record, ControlModel.of(plant), period_us)
+        session.area_params = _area_params(record)
+        return session
 
     def write(self, record: Any, model: ControlModel, autopilot_period_us: int) -> None:
         """Write mission, parameters and options to a `BUILTIN` record."""
@@ -194,6 +210,7 @@ class Builtin(NativeAutopilot):
         record["full_battery_v"] = model.full_battery_v if p["MC_BAT_SCALE_EN"] else 0.0
         write_commander(record["commander"], p, model.batteries, self._area)
         write_flight_task(record["flight_task"], p)
+        write_offboard(record["offboard"], p)
         write_takeoff(record["takeoff"], p)
         write_hover_thrust(record["hover"], p, self.hover_thrust_estimate and p["MPC_USE_HTE"] == 1)
         write_position_control(record["position"], p)
@@ -210,6 +227,16 @@ class Builtin(NativeAutopilot):
         write_rally(record["navigator"]["rally"], rally_points, self._home, model.home_alt_msl_m, p["RTL_TYPE"])
 
 
+def _area_params(record: Record) -> dict[str, float | int]:
+    """Return the parameters of the area that are in a record."""
+    fence, rally = record["commander"]["fence"], record["navigator"]["rally"]
+    return {
+        "GF_MAX_HOR_DIST": float(fence["radius_m"][0]),
+        "GF_MAX_VER_DIST": float(fence["height_m"][0]),
+        "RTL_TYPE": RETURN_RALLY if rally["is_rally_only"][0] else RETURN_HOME_OR_RALLY,
+    }
+
+
 def _write_record(record: Record, builtin: Builtin, model: ControlModel, period_us: int) -> None:
     builtin.write(plain(record)[0], model, period_us)
 
@@ -219,14 +246,44 @@ class BuiltinSession(Session):
 
     record = Builtin.record
 
-    def __init__(self, warnings: tuple[str, ...]) -> None:
+    def __init__(self, builtin: Builtin, record: Record, model: ControlModel, period_us: int) -> None:
         super().__init__(Builtin.capabilities)
-        self._warnings = warnings
+        self._builtin, self._record, self._model, self._period_us = builtin, record, model, period_us
+        self._changed: dict[str, float | int] = {}
+        self._has_changed = False
 
     @property
     def warnings(self) -> tuple[str, ...]:
         """A warning about parameters of a file that have no effect."""
-        return self._warnings
+        return self._builtin.warnings
+
+    def set_parameters(self, params: Params, optional: Container[str] = ()) -> None:
+        """Change parameters in flight: write those fields of its record that depend on parameters only."""
+        self._changed |= params
+        self._has_changed = self._has_changed or bool(params)
+        fresh = zeros(BUILTIN)
+        changed = replace(self._builtin, params={**self._builtin.params, **self._changed})
+        changed.write(plain(fresh)[0], self._model, self._period_us)
+        words = words_of(BUILTIN, CONFIGURATION)
+        self._record.view(np.uint64)[words] = fresh.view(np.uint64)[words]
+        self.resume(self._record, self._record, self._record)
+        self.area_params = _area_params(self._record)
+
+    @property
+    def has_set_parameters(self) -> bool:
+        """Whether parameters have changed in flight."""
+        return self._has_changed
+
+    def restore_parameters(self, params: Params) -> None:
+        """Use its initial parameters with these changes."""
+        if self._has_changed or params:
+            self._changed = {}
+            self.set_parameters(params)
+
+    def goal_of_return(self, record: Record) -> Place:
+        """Return the goal of its last return; home if there was none."""
+        north_m, east_m, _ = record["navigator"]["rally"]["goal_ned"].tolist()
+        return north_m, east_m
 
     def resume(self, kept: Record, into: Record, home: Record) -> None:
         """Update the hover thrust, which depends on both parameters and state."""

@@ -4,6 +4,8 @@ The scenario's requests act on change: arm, disarm (immediately, even in flight)
 landing the vehicle disarms automatically after COM_DISARM_LAND (never if 0 or below). A RETURN_TO_LAUNCH item of the
 mission changes the mode.
 
+Requests for setpoint mode, and the loss of setpoints: `offboard`.
+
 Failsafes in flight, by descending priority; a later one does not override an earlier one:
 
 * position lost for a second: descend with the tilt that has held the vehicle and slightly less thrust, because there is
@@ -12,8 +14,8 @@ Failsafes in flight, by descending priority; a later one does not override an ea
 * motor failure: land (`motor_failure`);
 * battery, when its warning level rises, by COM_LOW_BAT_ACT: 0 only warns, 1 returns at critical, 2 lands at critical, 3
   returns at critical and lands at emergency;
-* geofence, when the vehicle leaves it (`fence`), by GF_ACTION: 1 only warns, 2 holds, 3 returns, 4 stops the motors, 5
-  lands.
+* geofence, when the vehicle leaves it (`fence`), by GF_ACTION: 2 holds, 3 returns, 4 stops the motors, 5 lands. 1 is
+  no failsafe.
 
 Later requests are obeyed again, so that the pilot can take over. Arming is never denied.
 """
@@ -27,7 +29,7 @@ from px4lockstep.autopilots.area import Area
 from px4lockstep.autopilots.builtin.navigator import WORK_START_RETURN
 from px4lockstep.autopilots.builtin.parameters import Params
 from px4lockstep.autopilots.builtin.vectors import has_position, heading_of
-from px4lockstep.autopilots.fence import FENCE, TERMINATE, leaves, mode_of_action, write_fence
+from px4lockstep.autopilots.fence import FENCE, TERMINATE, WARN, leaves, mode_of_action, write_fence
 from px4lockstep.jit import kernel, record
 
 # By severity: a failsafe does not override a more severe one.
@@ -46,16 +48,17 @@ COMMANDER = record(
         ("is_armed", "i8"),
         ("armed_us", "i8"),  # time of arming
         ("is_armed_in_air mode", "i8"),
-        ("failsafe", "i8"),  # last failsafe that warned or acted
+        ("failsafe", "i8"),  # last failsafe or battery warning
         ("acted", "i8"),  # last failsafe that acted
         ("missions", "i8"),  # number of mission requests
         ("asked_arm asked_mission asked_return asked_land", "i8"),  # requests at the last tick
         ("has_flown landed_since_us", "i8"),
         ("lost_since_us", "i8"),  # -1: not lost
         ("battery_warning", "i8"),
+        ("needs_no_position", "i8"),  # the setpoint in setpoint mode controls neither position nor velocity
     ],
     state="is_armed armed_us is_armed_in_air mode failsafe acted missions asked_arm asked_mission asked_return "
-    "asked_land has_flown landed_since_us lost_since_us battery_warning",
+    "asked_land has_flown landed_since_us lost_since_us battery_warning needs_no_position",
 )
 
 
@@ -132,6 +135,8 @@ def watch_position(c, t_us, estimate):
         c.lost_since_us = -1
     elif c.lost_since_us < 0:
         c.lost_since_us = t_us
+    elif c.needs_no_position != 0:
+        return
     elif t_us - c.lost_since_us >= POSITION_LOSS_US and c.mode != requests.DESCEND_MODE:
         fail_safe(c, POSITION_FAILSAFE, requests.DESCEND_MODE)
 
@@ -156,7 +161,7 @@ def command(c, t_us, bus, is_landed, is_flying, nav):
         disarm(c)
     elif c.has_flown != 0:
         watch_battery(c, bus)
-        if c.fence.is_on != 0 and leaves(c.fence, t_us, bus.estimate):
+        if c.fence.is_on != 0 and leaves(c.fence, t_us, bus.estimate) and c.fence.action != WARN:
             if c.fence.action == TERMINATE:
                 disarm(c)
             fail_safe(c, GEOFENCE_FAILSAFE, mode_of_action(c.fence.action))

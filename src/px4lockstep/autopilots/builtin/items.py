@@ -10,7 +10,7 @@ from px4lockstep.jit import kernel, record
 from px4lockstep.px4.commands import Command
 from px4lockstep.px4.mission_items import COUNT
 
-MAX_ITEMS = 256
+MAX_ITEMS = 1024
 
 WAYPOINT_ITEM = np.int64(Command.WAYPOINT)
 LOITER_UNLIMITED_ITEM = np.int64(Command.LOITER_UNLIMITED)

@@ -13,13 +13,20 @@ from px4lockstep.autopilots.builtin.commander import COMMANDER, MOTOR_FAILSAFE, 
 from px4lockstep.autopilots.builtin.land_detector import LAND_DETECTOR, detect_land
 from px4lockstep.autopilots.builtin.motor_failure import MOTOR_FAILURE, reset_motor_failure, watch_motors
 from px4lockstep.autopilots.builtin.navigator import NAVIGATOR, navigate
+from px4lockstep.autopilots.builtin.offboard import (
+    OFFBOARD,
+    follow_requests,
+    set_attitude_or_rates,
+    take_setpoint,
+)
 from px4lockstep.autopilots.builtin.rate_control import RATE_CONTROL, control_rates, reset_rate_control
 from px4lockstep.autopilots.builtin.schedule import MODULE, is_due
 from px4lockstep.autopilots.builtin.takeoff import DISARMED, FLIGHT, RAMPUP, TAKEOFF, speed_up_limit, update_takeoff
-from px4lockstep.autopilots.builtin.vectors import clamp, has_position
-from px4lockstep.autopilots.requests import DESCEND_MODE, LAND_MODE, MANUAL_MODE
+from px4lockstep.autopilots.builtin.vectors import clamp, has_position, is_finite
+from px4lockstep.autopilots.requests import DESCEND_MODE, LAND_MODE, MANUAL_MODE, OFFBOARD_MODE
 from px4lockstep.jit import kernel, record
 from px4lockstep.plant.layout import MAX_MOTORS
+from px4lockstep.scenario.setpoint_rows import RATES, TRAJECTORY
 
 BUILTIN = record(
     [
@@ -43,6 +50,7 @@ BUILTIN = record(
         ("motor_failure", MOTOR_FAILURE),
         ("land_detector", LAND_DETECTOR),
         ("navigator", NAVIGATOR),
+        ("offboard", OFFBOARD),
     ],
     state="has_attitude_sp collective",
 )
@@ -54,9 +62,12 @@ BATTERY_SCALE_MAX = 1.3
 
 
 @kernel
-def run_flight_task(a, estimate):
+def run_flight_task(a, t_us, estimate):
     """Compute this tick's trajectory setpoint."""
     task = a.flight_task
+    if a.commander.mode == OFFBOARD_MODE:
+        take_setpoint(a.offboard, t_us, task, estimate)
+        return
     if a.commander.mode == DESCEND_MODE or not has_position(estimate):
         flight_task.descend_blindly(task, estimate)
         return
@@ -80,7 +91,7 @@ def prepare_position_control(a, dt_s):
         control.input.acc_ned[1] = 0.0
         control.input.acc_ned[2] = NO_THRUST_M_S2
         position_control.reset_integral(control)
-    elif takeoff.state == RAMPUP and task.is_active != 0:
+    elif takeoff.state == RAMPUP and (task.is_active != 0 or is_finite(control.input.vel_ned[2])):
         control.input.acc_ned[2] = math.nan  # no feedforward on top of the ramp
     if a.motor_failure.heading_is_lost != 0:
         control.input.yaw = math.nan
@@ -93,14 +104,19 @@ def prepare_position_control(a, dt_s):
     control.tilt_max_rad += clamp(tilt - control.tilt_max_rad, -step, step)
     control.thrust_min = max(a.thrust_min if is_flying else 0.0, 0.001)
     control.speed_up_m_s = min(speed_up_limit(takeoff, dt_s, a.speed_up_m_s), a.speed_up_m_s)
-    control.speed_down_m_s = max(a.speed_down_m_s, 1.2 * task.speed_down_m_s)
+    control.speed_down_m_s = a.speed_down_m_s
+    if a.commander.mode != OFFBOARD_MODE:
+        control.speed_down_m_s = max(a.speed_down_m_s, 1.2 * task.speed_down_m_s)
+    elif not is_finite(control.input.pos_ned[0]) and not is_finite(control.input.vel_ned[0]):
+        control.integral[0] = 0.0  # the horizontal velocity is not controlled
+        control.integral[1] = 0.0
 
 
 @kernel
 def run_position_control(a, t_us, dt_s, bus):
     """Convert the trajectory setpoint to an attitude setpoint."""
     control, task = a.position, a.flight_task
-    is_blind = task.is_active == 0
+    is_blind = task.is_active == 0 and a.commander.mode != OFFBOARD_MODE
     if is_blind:
         # Without a velocity there is no error to correct; the integrators hold the trim for weight and wind.
         for i in range(3):
@@ -121,6 +137,16 @@ def run_position_control(a, t_us, dt_s, bus):
         hover_thrust.change_hover_thrust(control, a.hover.value)
     a.collective = position_control.write_attitude_setpoint(control, bus.estimate, a.attitude, bus.autopilot)
     a.has_attitude_sp = 1
+
+
+@kernel
+def bypass_position_control(a, estimate, out):
+    """Take thrust, and attitude or body rates, from the setpoint; there is no takeoff ramp."""
+    set_attitude_or_rates(a.offboard.setpoint, estimate, a.attitude, out)
+    a.collective = a.offboard.setpoint.thrust
+    a.has_attitude_sp = 1
+    a.takeoff.state = FLIGHT
+    position_control.reset_integral(a.position)
 
 
 @kernel
@@ -189,8 +215,8 @@ def elapsed_s(module, t_us, shortest_s, longest_s):
 
 
 @kernel
-def step_builtin(a, t_us, bus):
-    """Run one tick: convert estimate and requests to motor commands."""
+def step_builtin(a, t_us, bus, given):
+    """Run one tick: convert estimate, requests and the given setpoint to motor commands."""
     estimate, out = bus.estimate, bus.autopilot
     detector = a.land_detector
     if detector.is_on != 0:
@@ -200,22 +226,27 @@ def step_builtin(a, t_us, bus):
     is_landed = detector.landed != 0
     is_flying = a.takeoff.state >= FLIGHT
     command(a.commander, t_us, bus, is_landed, is_flying, a.navigator)
+    if given.requests > 0:
+        follow_requests(a.commander, a.offboard, t_us, given, estimate)
     mode = a.commander.mode if a.commander.is_armed != 0 else MANUAL_MODE
     is_automatic = mode != MANUAL_MODE
+    kind = a.offboard.setpoint.kind if mode == OFFBOARD_MODE else TRAJECTORY
 
     if is_due(a.navigator_module, t_us):
         is_grounded = is_landed or (a.takeoff.state < RAMPUP and a.commander.is_armed_in_air == 0)
         navigate(a.navigator, t_us, mode, a.commander.missions, estimate, is_grounded)
     if is_automatic:
-        run_flight_task(a, estimate)
+        run_flight_task(a, t_us, estimate)
 
     dt_s = elapsed_s(a.position_module, t_us, 0.002, 0.04)
     if is_due(a.position_module, t_us):
         if has_position(estimate):
             position_control.filter_velocity(a.position, estimate, dt_s)
-        if is_automatic:
+        if is_automatic and kind == TRAJECTORY:
             run_position_control(a, t_us, dt_s, bus)
-    if is_due(a.attitude_module, t_us) and a.has_attitude_sp != 0:
+    if kind != TRAJECTORY:
+        bypass_position_control(a, estimate, out)
+    if is_due(a.attitude_module, t_us) and a.has_attitude_sp != 0 and kind != RATES:
         control_attitude(a.attitude, estimate, a.motor_failure.heading_is_lost != 0, out)
     dt_s = elapsed_s(a.rate_module, t_us, 0.000125, 0.02)
     if is_due(a.rate_module, t_us) and a.has_attitude_sp != 0:

@@ -194,6 +194,7 @@ class Px4Session(Session):
         self._n_fields = 0
         self._injections: Injections | None = None
         self._has_flown = False
+        self._has_rally = False  # the plan has rally points
         self.of_file: tuple[str, ...] = ()  # a warning about parameters of a file that have no effect
 
     @property
@@ -203,7 +204,7 @@ class Px4Session(Session):
         silent = [each.name for each, count in counts if count == 0] if self._has_flown else []
         never = (f"PX4 published nothing on the logged topics {', '.join(silent)} (px4.uorb.subs)",) if silent else ()
         deaf = () if self.published or self._injections is not None else (f"PX4 has no inputs: {NO_INPUTS}",)
-        lost = (NO_RALLY,) if self.area.rally_points else ()
+        lost = (NO_RALLY,) if self._has_rally else ()
         injected = () if self._injections is None else self._injections.warnings
         return (*self.of_file, *deaf, *lost, *never, *injected)
 
@@ -317,6 +318,7 @@ class Px4Session(Session):
         area = area_of(host.mission, host.home_lat_deg, host.home_lon_deg)
         limits = fence_limits(host.default_params, aircraft.airframe.px4_params, host.file_params, host.params)
         write_fence(rec["commander"]["fence"], area, limits)
+        self.area_params, self._has_rally = limits, bool(area.rally_points)
         rec["commander"]["navigator_us"] = module_period_us(host.config.navigator_rate_hz)
         for name in ("motors", "servos", "q_sp", "rate_sp_body", "pos_sp_ned", "vel_sp_ned", "acc_sp_ned"):
             rec["outputs"][name] = math.nan

@@ -16,7 +16,7 @@ lands or disarms by GF_ACTION. The next request is obeyed again.
 """
 
 from px4lockstep.autopilots import requests
-from px4lockstep.autopilots.fence import TERMINATE, leaves, mode_of_action
+from px4lockstep.autopilots.fence import TERMINATE, WARN, leaves, mode_of_action
 from px4lockstep.jit import kernel
 
 # Commands to change the mode: VEHICLE_CMD_NAV_LOITER_UNLIM and so on.
@@ -114,12 +114,12 @@ def is_mission_done(c, outputs):
 @kernel
 def watch_fence(c, t_us, estimate):
     """React when the vehicle leaves the geofence in flight."""
-    if c.is_armed == 0 or c.has_flown == 0 or not leaves(c.fence, t_us, estimate):
+    if c.is_armed == 0 or c.has_flown == 0 or not leaves(c.fence, t_us, estimate) or c.fence.action == WARN:
         return
     mode = mode_of_action(c.fence.action)
     if c.fence.action == TERMINATE:
         disarm(c, t_us)
-    elif mode != NO_MODE:
+    else:
         c.is_starting = 0
         c.is_returning = 0
         set_mode(c, t_us, mode)

@@ -24,7 +24,7 @@ from px4lockstep.autopilots.px4_sitl.mavlink.stream import Frame
 from px4lockstep.autopilots.px4_sitl.parameters import Parameters
 from px4lockstep.autopilots.px4_sitl.status import Status, mode_of
 from px4lockstep.autopilots.px4_sitl.uploads import rejection, uploads_of
-from px4lockstep.errors import SimulationError
+from px4lockstep.errors import SimulationError, counted
 from px4lockstep.px4.fence import Fence, RallyPoint
 from px4lockstep.px4.mission_items import MissionItem
 
@@ -96,6 +96,7 @@ DISARM = Order("disarm", ARM_DISARM, (0.0, FORCE, 0.0))
 FLY_MISSION = Order("fly the mission", SET_MODE, (1.0, 4.0, 4.0))
 RETURN = Order("return", SET_MODE, (1.0, 4.0, 5.0))
 LAND = Order("land", SET_MODE, (1.0, 4.0, 6.0))
+OFFBOARD = Order("fly setpoints in offboard mode", SET_MODE, (1.0, 6.0, 0.0))
 
 
 class Api:
@@ -200,6 +201,10 @@ class Api:
         current, percent = _whole(100.0 * current_a, -1, MAX_CA), _whole(100.0 * remaining, 0, 100)
         fields = (number, 0, lipo, no_temperature, cells_of(voltage_v), current, -1, -1, percent)
         self._link.send(speaker.encode("battery_status", *fields))
+
+    def send_setpoint(self, name: str, time_ms: int, *fields: Any) -> None:
+        """Send a setpoint: the name of its message, PX4's time, and the fields after the target."""
+        self._link.send(self._dialect.encode(name, time_ms, *self._target, *fields))
 
     # -- internals -----------------------------------------------------------------------------------------------
 
@@ -310,7 +315,7 @@ class Api:
         assert self._upload_since_us is not None
         upload = self._uploads[0]
         if time_us - self._upload_since_us > PATIENCE_US:
-            asked = f"{upload.name}, {len(upload.items)} items, was sent to PX4"
+            asked = f"{upload.name}, {counted(len(upload.items), 'item')}, was sent to PX4"
             raise SimulationError(self._refused(asked, PATIENCE_US))
         if self._sent_us is None or time_us - self._sent_us > 2 * AGAIN_US:  # PX4 itself repeats item requests
             self._link.send(self._dialect.encode("mission_count", *self._target, len(upload.items), upload.kind))

@@ -33,6 +33,7 @@ from px4lockstep.autopilots.px4_sitl.options import SitlOptions
 from px4lockstep.autopilots.px4_sitl.parameters import Parameters
 from px4lockstep.autopilots.px4_sitl.patience import SILENT_S, Patience
 from px4lockstep.autopilots.px4_sitl.process import Px4Process, find_build
+from px4lockstep.autopilots.px4_sitl.setpoints import SetpointSender
 from px4lockstep.autopilots.px4_sitl.vehicle_params import is_held_back
 from px4lockstep.autopilots.vehicle_params import no_effect, without_geometry
 from px4lockstep.constants import HOME_LAT_DEG, HOME_LON_DEG
@@ -91,13 +92,12 @@ class Px4Sitl:
         self._api_link: links.ApiLink | None = None
         self._process: Px4Process | None = None
         self._temporary: TemporaryDirectory[str] | None = None
-        self._is_closed = self._is_answering = False
+        self._is_closed = self._is_answering = self._is_late = False
         self._ticks = 0
         self._offset_us = 0
         self.clock_us: int | None = None  # PX4's time at time 0 of the flight, once it has booted
         self._patience = Patience(self.options.answer_timeout_s)
         self._answered_us = 0
-        self._is_late = False
         self._asked = [0, 0, 0, 0]
         self._controls: tuple[float, ...] = (0.0,) * 16
         self._is_armed = False
@@ -105,12 +105,10 @@ class Px4Sitl:
         self._battery_turn = -1
         self._limit: str | None = None
         self._api: Api | None = None
-        self.instance: int | None = None
-        """PX4's instance number, once it runs."""
-        self.waited_s = 0.0
-        """Wall-clock time until the user's PX4 connected."""
-        self.note: str | None = None
-        """Why it does not use the first instance, if it was free to choose."""
+        self._setpoints = SetpointSender()
+        self.instance: int | None = None  # PX4's instance number, once it runs
+        self.waited_s = 0.0  # wall-clock time until the user's PX4 connected
+        self.note: str | None = None  # why it does not use the first instance, if it was free to choose
 
     # -- as a stage of a simulation ------------------------------------------------------------------------------
 
@@ -131,6 +129,7 @@ class Px4Sitl:
         status.yaw_sp = status.yawspeed_sp = math.nan
         status.mission_count = 0 if self.mission is None else len(self.mission.items)
         self._rotors = len(plant.rotors)
+        self.area_params = self.parameters()
 
     def take_sensors(self, stage: Any) -> None:
         """Connect it to the simulation's sensors, an `engine.sensor_stage.SensorStage`."""
@@ -155,6 +154,7 @@ class Px4Sitl:
             self._start()
             self._boot(time_us, inputs)
         self._obey(inputs.bus.scenario)
+        self._setpoints.step(time_us, time_us + self._offset_us, inputs, self._client)
         self._exchange(time_us + self._offset_us, inputs)
         self._listen(time_us + self._offset_us, inputs)
         outputs.motors[: self._rotors] = self._controls[: self._rotors]

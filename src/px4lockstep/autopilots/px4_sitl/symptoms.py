@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 
 from px4lockstep.autopilots.px4_sitl.process import PARAMETER, Px4Process
+from px4lockstep.errors import counted
 
 SIMULATOR_PORT = 4560
 """TCP port for PX4 instance 0; the other instances use the following ports."""
@@ -71,7 +72,7 @@ def stalled(
     missed: int, timeout_s: float, in_a_row: bool, tick_us: int, fields_updated: int, process: Px4Process | None
 ) -> str:
     """Return the error for a PX4 that has stopped answering."""
-    said = f"PX4 did not answer {missed} steps{' in a row' if in_a_row else ''} within {timeout_s:g} s each"
+    said = f"PX4 did not answer {counted(missed, 'step')}{' in a row' if in_a_row else ''} within {timeout_s:g} s each"
     for name, bits in (("gyro", GYRO_BITS), ("accelerometer", ACCEL_BITS)):
         if fields_updated & bits != bits:
             key = f"px4.sitl.sensors.imu.{name.removesuffix('erometer')}.on_fault"

@@ -45,21 +45,23 @@ Fields = tuple[Any, ...]
 
 @dataclass(frozen=True)
 class Upload:
-    """A list of items for PX4: its MAV_MISSION_TYPE, its name in errors, and the fields of its items."""
+    """A list of items for PX4: its MAV_MISSION_TYPE, its name in errors, the fields and the places of its items."""
 
     kind: int
     name: str
     items: tuple[Fields, ...]
+    places: tuple[str, ...] = ()
 
 
 def uploads_of(items: Sequence[MissionItem], fence: Fence, rally_points: Sequence[RallyPoint]) -> list[Upload]:
     """Return what to send, in order; nothing that is empty."""
     zones = sorted(fence.zones, key=lambda zone: not zone.vertices)
     points = [point for zone in zones for point in _zone_points(zone)]
+    places = tuple(item.place(i) for i, item in enumerate(items))
     uploads = [
         Upload(FENCE, "the geofence", tuple(_point(i, *point) for i, point in enumerate(points))),
         Upload(RALLY, "the rally points", tuple(_rally(i, point) for i, point in enumerate(rally_points))),
-        Upload(MISSION, "the mission", tuple(item_fields(item, i) for i, item in enumerate(items))),
+        Upload(MISSION, "the mission", tuple(item_fields(item, i) for i, item in enumerate(items)), places),
     ]
     return [upload for upload in uploads if upload.items]
 
@@ -70,7 +72,7 @@ def rejection(upload: Upload, result: int, number: int | None) -> str:
     if number is not None:
         command, params = upload.items[number][2], upload.items[number][5:]
         name = ItemCommand(command).name if upload.kind == MISSION else "command"
-        where = f" at item {number}, {name} ({command}),"
+        where = f" at {upload.places[number] if upload.places else f'item {number}'}, {name} ({command}),"
     if FIRST_PARAMETER <= result < FIRST_PARAMETER + 7:
         place = result - FIRST_PARAMETER
         value = f" = {params[place]:g}" if number is not None and place not in COORDINATES else ""
