@@ -32,6 +32,12 @@ if TYPE_CHECKING:
     from px4lockstep.environment.wind import Wind
     from px4lockstep.errors import InputError, LockstepError, OutputError, SimulationError, StateError
     from px4lockstep.estimation.estimator import Estimator
+    from px4lockstep.experiments.chirp import FrequencyResponse, chirp
+    from px4lockstep.experiments.step import StepResponse, step
+    from px4lockstep.experiments.sweep import sweep
+    from px4lockstep.experiments.sweep_results import Sweep
+    from px4lockstep.experiments.tune import tune
+    from px4lockstep.experiments.tuned import Tuned
     from px4lockstep.flights.branch import Branch, branch
     from px4lockstep.flights.compare import Compared, compare
     from px4lockstep.flights.determinism import determinism
@@ -61,6 +67,7 @@ if TYPE_CHECKING:
     from px4lockstep.plots.waypoints import mission_waypoints
     from px4lockstep.scenario.events import Event, When
     from px4lockstep.scenario.scenario import Scenario
+    from px4lockstep.scenario.setpoints import SetpointTable
     from px4lockstep.sensors.gps import Gps
     from px4lockstep.sensors.imu import Gyro, Imu
     from px4lockstep.sensors.suite import SensorConfig, SensorSuite
@@ -84,11 +91,14 @@ __all__ += ["load_aircraft", "load_spec", "read_recording", "read_run", "replay"
 # Campaigns of many flights, and their metrics.
 __all__ += ["CriterionTable", "MetricTable", "Signals", "load_campaign", "measure", "metrics_of", "passes"]
 __all__ += ["run_campaign"]
+# Experiments.
+__all__ += ["FrequencyResponse", "StepResponse", "Sweep", "Tuned", "chirp", "step", "sweep", "tune"]
 # Parts of a simulation.
 __all__ += ["Actuation", "ActuatorDynamics", "Aircraft", "Airframe", "Battery", "Builtin", "Bus", "ButcherTableau"]
 __all__ += ["Contact"]
 __all__ += ["Estimator", "Event", "Explicit", "Gps", "Gust", "Gyro", "Imu", "Injector", "Integrator", "Oscillator"]
 __all__ += ["Periodic", "Power", "Propulsion", "Px4Library", "Scenario", "SensorConfig", "SensorSuite", "Timeline"]
+__all__ += ["SetpointTable"]
 __all__ += ["UserPlant", "When", "Wind", "gust_edges_us", "normal4", "sincos", "stream_key"]
 # Logs and plots.
 __all__ += ["CsvSink", "ImportReport", "ImportedLog", "Log", "LogSink", "ParquetSink", "events_of", "import_ulog"]
@@ -112,6 +122,12 @@ _HOMES = {
     "environment.wind": "Wind",
     "errors": "InputError LockstepError OutputError SimulationError StateError",
     "estimation.estimator": "Estimator",
+    "experiments.chirp": "FrequencyResponse chirp",
+    "experiments.step": "StepResponse step",
+    "experiments.sweep": "sweep",
+    "experiments.sweep_results": "Sweep",
+    "experiments.tune": "tune",
+    "experiments.tuned": "Tuned",
     "flights.branch": "Branch branch",
     "flights.compare": "Compared compare",
     "flights.determinism": "determinism",
@@ -141,6 +157,7 @@ _HOMES = {
     "plots.waypoints": "mission_waypoints",
     "scenario.events": "Event When",
     "scenario.scenario": "Scenario",
+    "scenario.setpoints": "SetpointTable",
     "sensors.gps": "Gps",
     "sensors.imu": "Gyro Imu",
     "sensors.suite": "SensorConfig SensorSuite",

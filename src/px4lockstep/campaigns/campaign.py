@@ -3,7 +3,7 @@
 import dataclasses
 import hashlib
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -14,6 +14,7 @@ from pydantic import ValidationError
 from px4lockstep.campaigns.build_cache import BuildCache
 from px4lockstep.campaigns.file_tables import MAX_RUNS, CampaignFile, Vary
 from px4lockstep.campaigns.metrics import Metric, metrics_of, refuse_functions
+from px4lockstep.campaigns.own_objects import pickled, with_kinds
 from px4lockstep.campaigns.sampling import Sampler, seed_of_run
 from px4lockstep.errors import InputError
 from px4lockstep.io import to_json
@@ -21,24 +22,28 @@ from px4lockstep.part import Part, entry, freeze
 from px4lockstep.part.wording import input_error
 from px4lockstep.px4.missions import parse_mission
 from px4lockstep.reading import parse_json
-from px4lockstep.spec.code import code_keys, refuse_code
+from px4lockstep.reprs import ShortRepr
+from px4lockstep.spec.code import class_keys, code_keys, refuse_code
 from px4lockstep.spec.files import Layers
 from px4lockstep.spec.load import checked
 from px4lockstep.spec.overrides import apply_overrides, canonical_key
+from px4lockstep.spec.own_parts import own_kinds
 from px4lockstep.spec.spec import Places, Spec
 from px4lockstep.spec.stages import file_values
 from px4lockstep.spec.weight import MASS, mass_changes_motors
 from px4lockstep.trust import Chosen, refusal
+from px4lockstep.user_code import names_code
 
 SEED = "aircraft.seed"
-Sent = tuple[str, bool]
+Sent = tuple[str, bool, bytes]
 """A campaign as sent to a worker: see `Campaign.sent`."""
 
 
 def refuse_inputs(inputs: Iterable[Vary]) -> None:
     """Raise if a varying input names code to run."""
     for vary in inputs:
-        if canonical_key(vary.key) in code_keys():
+        key = canonical_key(vary.key)
+        if key in code_keys() and (key not in class_keys() or any(map(names_code, vary.values or ()))):
             raise InputError(refusal(f"vary.key = {vary.key!r}", "remove the input"))
 
 
@@ -71,8 +76,8 @@ def _unpacked(value: Any) -> Any:
     return tuple(_unpacked(item) for item in value) if isinstance(value, tuple) else value
 
 
-@dataclass(frozen=True)
-class Campaign:
+@dataclass(frozen=True, repr=False)
+class Campaign(ShortRepr):
     """The tables of the campaign file, and those of the spec file with the changes common to all runs."""
 
     file: CampaignFile
@@ -82,6 +87,7 @@ class Campaign:
     sources: dict[str, str] = field(repr=False)  # source text of the user's metrics, by path
     folder: str  # folder of the campaign file, from which the user's metrics may import
     is_trusted: bool = field(default=False, repr=False)  # whether the user trusts its code; never stored in a file
+    objects: bytes = field(default=b"", repr=False)  # the user's objects for the workers; never stored in a file
 
     @property
     def name(self) -> str:
@@ -121,10 +127,11 @@ class Campaign:
             name, text = self.mission
             layers.missions[name] = parse_mission(text, name)
             layers.data["px4"] = self.base["px4"] | {"mission_path": name}  # only a name: the mission is already parsed
-        apply_overrides(layers, overrides, (), is_chosen=self.is_trusted)
+        apply_overrides(layers, overrides, (), Path(self.folder), is_chosen=self.is_trusted)
         for key, _ in tuple(file_values({"run": layers.data.get("run", {})})):
             layers.data["run"] = {name: value for name, value in layers.data["run"].items() if name != key[1]}
         spec = checked(layers, self.build_cache)
+        spec._sources = self.sources
         spec.timeline.check_has_end("in a campaign", "set an end in [set], such as 'timeline.t_end_s' = 60.0")
         return spec
 
@@ -144,6 +151,16 @@ class Campaign:
             return True
         return False
 
+    def with_objects(self, parts: Mapping[str, object]) -> "Campaign":
+        """Return the campaign with objects of the user, by stage, which it names in its spec."""
+        kinds, objects = pickled(parts)
+        return dataclasses.replace(self, base=with_kinds(self.base, kinds), objects=objects) if kinds else self
+
+    @property
+    def own_parts(self) -> dict[str, str]:
+        """Parts of the user by stage, as in the spec of all runs: module and class."""
+        return {stage: f"{kind.module}:{kind.name}" for stage, kind in own_kinds(self.spec({})).items()}
+
     @cached_property
     def build_cache(self) -> BuildCache:
         """Parts of the last run, reused by the next one where its inputs are the same."""
@@ -160,12 +177,13 @@ class Campaign:
 
     @property
     def sent(self) -> "Sent":
-        """The campaign as text and whether it is trusted, as sent to a worker."""
-        return self.to_json(), self.is_trusted
+        """The campaign as text, whether it is trusted, and the user's objects, as sent to a worker."""
+        return self.to_json(), self.is_trusted, self.objects
 
     def to_json(self) -> str:
-        """Return the campaign as text, without the trust flag."""
-        fields = {own.name: getattr(self, own.name) for own in dataclasses.fields(self) if own.name != "is_trusted"}
+        """Return the campaign as text, without the trust flag and the user's objects."""
+        kept = [own.name for own in dataclasses.fields(self) if own.name not in ("is_trusted", "objects")]
+        fields = {name: getattr(self, name) for name in kept}
         fields["file"] = self.file.model_dump(by_alias=True, exclude_none=True)
         return to_json(_packed(fields), indent=1, ensure_ascii=False)
 

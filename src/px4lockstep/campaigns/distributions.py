@@ -85,13 +85,13 @@ def value_of(vary: Vary, u: float) -> Any:
         low, high = float(vary.low or 0), float(vary.high or 0)
         if vary.whole:
             return min(math.floor(low + u * (high - low + 1.0)), int(high))
-        return _in_time(vary, low + u * (high - low))
+        return in_time(vary.key, low + u * (high - low))
     if vary.distribution == "normal":
         value = float(vary.mean or 0) + float(vary.std or 0) * _quantile(u, *_cuts(vary))
     else:
         value = float(vary.median or 0) * interpreted(exp)(float(vary.sigma or 0) * _quantile(u, *_cuts(vary)))
     low, high = -math.inf if vary.low is None else float(vary.low), math.inf if vary.high is None else float(vary.high)
-    return _in_time(vary, min(max(value, low), high))
+    return in_time(vary.key, min(max(value, low), high))
 
 
 def _cuts(vary: Vary) -> tuple[float | None, float | None]:
@@ -105,9 +105,9 @@ def _cuts(vary: Vary) -> tuple[float | None, float | None]:
     return low, high
 
 
-def _in_time(vary: Vary, value: float) -> float:
-    """Round a time to whole microseconds; return other values unchanged."""
-    is_time = vary.key.endswith("_s") and not vary.key.endswith(SPEEDS)
+def in_time(key: str, value: float) -> float:
+    """Round the value of a key that is a time to whole microseconds; return other values unchanged."""
+    is_time = key.endswith("_s") and not key.endswith(SPEEDS)
     return round(value, MICROSECONDS) if is_time else value
 
 

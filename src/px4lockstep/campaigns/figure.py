@@ -37,7 +37,8 @@ WORDS = {
 def plot_campaign(results: Results, confidence: float = CONFIDENCE) -> "Figure":
     """Return the figure of a campaign; `plots.flight.save_plot` writes it to a file."""
     from matplotlib import style
-    from matplotlib.figure import Figure
+
+    from px4lockstep.plots.shown import ShownFigure
 
     if not results.runs:
         raise InputError(f"campaign {results.name} has no runs to draw; fly some first")
@@ -50,7 +51,7 @@ def plot_campaign(results: Results, confidence: float = CONFIDENCE) -> "Figure":
     distributions = [(draw_distribution, results, metric) for metric in metrics]
     grid_rows = _rows(distributions, [(draw_scatter, results, key, main) for key in inputs])
     with style.context(["default", STYLE, OWN_STYLE]):
-        figure = Figure(figsize=(WIDTH_IN, ROW_IN * (1 + len(grid_rows)) + 0.8), dpi=DPI, layout="constrained")
+        figure = ShownFigure(figsize=(WIDTH_IN, ROW_IN * (1 + len(grid_rows)) + 0.8), dpi=DPI, layout="constrained")
         figure.get_layout_engine().set(w_pad=0.1, h_pad=0.08, hspace=0.03, wspace=0.02)  # type: ignore[union-attr, call-arg]
         rows = figure.add_gridspec(1 + len(grid_rows), 1)
         top: list[tuple[float, tuple[Any, ...]]] = [(0.75, (panels.draw_statuses, results))]

@@ -20,6 +20,7 @@ Accepted = Literal[
     "out of control",
     "out of time",
     "mission not finished",
+    "setpoints not followed",
     "landed away",
     "stopped",
 ]

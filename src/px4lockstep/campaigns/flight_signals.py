@@ -91,9 +91,8 @@ def _place(name: str) -> tuple[Column, int]:
         raise InputError(f"{name!r} has several numbers per row; name one of its signals, such as {parts}")
     numbers = [flat for column in COLUMNS for flat in components(column, 1)]
     hint = did_you_mean(name, [*DERIVED, *numbers])
-    known = (
-        f"{'Derived' if hint else 'derived'} signals: {', '.join(DERIVED)}; signals of the log: {', '.join(numbers)}"
-    )
+    of_log = "numbers of the columns of the log, such as pos_ned_d or motors_1 (docs/reference/logs.md)"
+    known = f"{'Allowed' if hint else 'allowed'}: {', '.join(DERIVED)}, and {of_log}"
     raise InputError(f"unknown signal {name!r}; {hint}{known}")
 
 
@@ -119,6 +118,24 @@ def _power(signals: Signals) -> Floats:
     return total
 
 
+def _motor_spread(signals: Signals) -> Floats:
+    motors = signals.log["motors"]
+    columns = [motors[:, i].astype(np.float64) for i in range(motors.shape[1])]
+    count, total, squares = (np.zeros(signals.log.rows) for _ in range(3))
+    for column in columns:
+        is_driven = ~np.isnan(column)
+        count, total = count + is_driven, total + np.where(is_driven, column, 0.0)
+    with np.errstate(invalid="ignore"):
+        mean = total / count  # NaN without a driven motor
+    for column in columns:
+        off = np.where(np.isnan(column), 0.0, column - mean)
+        squares = squares + off * off
+    with np.errstate(invalid="ignore"):
+        spread: Floats = np.sqrt(squares / count)
+    spread[signals["armed"] == 0.0] = np.nan
+    return spread
+
+
 def _of_state(name: str, make: Callable[[Signals], Floats]) -> Derived:
     """Return a signal that scenario conditions can use, too."""
     return Derived(SIGNALS[name].unit, SIGNALS[name].doc, make)
@@ -132,6 +149,11 @@ DERIVED = {
     "tilt_deg": _of_state("tilt_deg", lambda s: tilts_deg(s["q_bn_x"], s["q_bn_y"])),
     "tracking_error_m": Derived(
         "m", "distance from the position setpoint; NaN while disarmed or without a complete setpoint", _tracking_error
+    ),
+    "motor_spread": Derived(
+        "1",
+        "standard deviation of the commands of all driven motors, a measure of control effort; NaN while disarmed",
+        _motor_spread,
     ),
     "power_w": Derived("W", "total battery power, from true voltages and currents", _power),
 }

@@ -14,6 +14,7 @@ import numpy.typing as npt
 from px4lockstep.campaigns.campaign import Campaign, Sent
 from px4lockstep.campaigns.criteria import passes
 from px4lockstep.campaigns.kinds import FlightSignals
+from px4lockstep.campaigns.own_objects import created
 from px4lockstep.campaigns.result_rows import ERROR, Row
 from px4lockstep.engine.buffers import grow_in_memory
 from px4lockstep.engine.simulation import Simulation
@@ -62,7 +63,7 @@ class Flyer:
         return Row(**json.loads(text) | {"inputs": inputs}) if code == 0 else Row.failed(index, inputs, text)
 
     def _row(self, spec: Spec, index: int, inputs: dict[str, Any]) -> Row:
-        flight = build(spec, builder=self._campaign.build_cache)
+        flight = build(spec, builder=self._campaign.build_cache, **created(self._campaign.objects))
         self._lend_memory(flight.simulation)
         try:
             run = fly(replace(flight, pace=None))
@@ -114,8 +115,8 @@ class Flyer:
 @functools.lru_cache(maxsize=2)
 def flyer_of(campaign: Sent) -> Flyer:
     """Return the flyer of a campaign in this process."""
-    text, is_trusted = campaign
-    flyer = Flyer(Campaign.of_json(text, is_trusted=is_trusted))
+    text, is_trusted, objects = campaign
+    flyer = Flyer(replace(Campaign.of_json(text, is_trusted=is_trusted), objects=objects))
     gc.freeze()  # all objects so far stay alive, so exempt them from garbage collection
     return flyer
 

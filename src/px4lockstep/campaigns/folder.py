@@ -16,6 +16,7 @@ from px4lockstep.errors import InputError, OutputError
 from px4lockstep.flights.folder import MARK, fresh_folder, is_incomplete
 from px4lockstep.io import atomic_write, lock
 from px4lockstep.reading import check_path, read_text
+from px4lockstep.reprs import ShortRepr
 from px4lockstep.trust import is_trusted
 
 UNFINISHED = "This campaign is incomplete: it is still running, or it was stopped.\n"
@@ -23,8 +24,8 @@ FILE, PLAN, RESULTS, SUMMARY, PLOTS = "campaign.toml", "campaign.json", "results
 MAX_BYTES = 20_000_000
 
 
-@dataclass(frozen=True)
-class CampaignFolder:
+@dataclass(frozen=True, repr=False)
+class CampaignFolder(ShortRepr):
     """The folder of a campaign, and the campaign."""
 
     path: Path

@@ -1,17 +1,10 @@
 """Metrics in Python: functions of the run, in a file next to the campaign file.
 
-The source is read once, before any flight, and sent along with the metric to the process that computes it. Edits during
-a campaign have no effect, and a worker on another machine needs no copy. The file is executed as a module once per
-process. Only then is its folder on the import path, after all other entries.
+The source is read once, before any flight, and sent along with the metric to the process that computes it; see
+`user_code`.
 """
 
-import dis
-import functools
-import hashlib
 import inspect
-import sys
-import traceback
-import types
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -19,12 +12,10 @@ from typing import TYPE_CHECKING, Any
 
 from px4lockstep.errors import InputError, MetricError, did_you_mean
 from px4lockstep.reading import check_path, read_text, user_path
+from px4lockstep.user_code import MAX_BYTES, is_signal, module_of, signature_of, told
 
 if TYPE_CHECKING:
     from px4lockstep.campaigns.kinds import FlightSignals
-
-MAX_BYTES = 1_000_000
-PACKAGE = str(Path(__file__).parents[1])
 
 
 def read_source(function: str, folder: Path) -> tuple[Path, str]:
@@ -65,7 +56,7 @@ class UserFunction:
     @property
     def is_bool(self) -> bool:
         """Whether the function is annotated as boolean: `def is_safe(run) -> bool`."""
-        signature = _signature(self.load())
+        signature = signature_of(self.load())
         return signature is not None and signature.return_annotation in (bool, "bool")
 
     @property
@@ -89,13 +80,13 @@ class UserFunction:
         try:
             return function(flown.run)
         except BaseException as error:
-            if _is_signal(error):
+            if is_signal(error):
                 raise
-            raise MetricError(f"metric {self.metric!r}: {_told(error, self.path)}") from error
+            raise MetricError(f"metric {self.metric!r}: {told(error, self.path)}") from error
 
     def load(self) -> Callable[..., Any]:
         """Return the function."""
-        module = _module(self.path, self.source)
+        module = module_of(self.path, self.source)
         found: Callable[..., Any] | None = getattr(module, self.name, None)
         if found is None:
             names = [name for name, value in vars(module).items() if inspect.isfunction(value)]
@@ -108,61 +99,10 @@ class UserFunction:
         function = self.load()
         if not callable(function):
             raise InputError(f"{self.name} in {self.path.name} is {function!r:.80}; it must be a function of the run")
-        signature = _signature(function)
+        signature = signature_of(function)
         try:
             if signature is not None:
                 signature.bind(None)
         except TypeError:
             called = f"{self.name}{signature} in {self.path.name} can't be called with the run as its only argument"
             raise InputError(f"{called}; define it as `def {self.name}(run)`") from None
-
-
-def _signature(function: Callable[..., Any]) -> inspect.Signature | None:
-    """Return the signature of a function, or None if it is unknown, as for some functions written in C."""
-    try:
-        return inspect.signature(function)
-    except (TypeError, ValueError):
-        return None
-
-
-@functools.cache
-def _module(path: Path, source: bytes) -> types.ModuleType:
-    """Run a file as a module, registered under a unique name because dataclasses look up their module."""
-    digest = hashlib.sha256(str(path).encode() + b"\0" + source).hexdigest()[:16]
-    module = types.ModuleType(f"px4lockstep_metrics_{digest}")
-    module.__file__ = str(path)
-    sys.modules[module.__name__] = module
-    before = list(sys.path)
-    sys.path.append(str(path.parent))
-    try:
-        exec(compile(source, str(path), "exec", dont_inherit=True), module.__dict__)
-    except BaseException as error:
-        if _is_signal(error):
-            raise
-        del sys.modules[module.__name__]
-        raise InputError(f"can't load {path.name}: {_told(error, path)}") from error
-    finally:
-        sys.path[:] = before
-    return module
-
-
-def _is_signal(error: BaseException) -> bool:
-    """Return whether an error is a real interrupt, not a KeyboardInterrupt raised by the user's code."""
-    last = error.__traceback__
-    if not isinstance(error, KeyboardInterrupt) or last is None:
-        return False
-    while last.tb_next is not None:
-        last = last.tb_next
-    code = last.tb_frame.f_code
-    is_raised = code.co_code[last.tb_lasti] == dis.opmap["RAISE_VARARGS"]
-    return not is_raised or code.co_filename.startswith(PACKAGE)
-
-
-def _told(error: BaseException, path: Path) -> str:
-    """Describe an exception, with its line in the user's file."""
-    lines = [frame.lineno for frame in traceback.extract_tb(error.__traceback__) if frame.filename == str(path)]
-    if isinstance(error, SyntaxError) and error.filename == str(path):
-        lines.append(error.lineno)
-    place = f"{path.name}, line {lines[-1]}" if lines else path.name
-    text = error.msg if isinstance(error, SyntaxError) else str(error)
-    return f"{place}: {type(error).__name__}{f': {text}' if text else ''}"

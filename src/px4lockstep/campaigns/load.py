@@ -1,6 +1,6 @@
 """Load a campaign file as a `Campaign`, checked completely before the first flight."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -15,9 +15,10 @@ from px4lockstep.campaigns.metrics import metrics_of, refuse_functions
 from px4lockstep.campaigns.sampling import full_length
 from px4lockstep.campaigns.stopping import check_target
 from px4lockstep.errors import InputError
-from px4lockstep.part import Key, keys_of, show
+from px4lockstep.part import Key, freeze, keys_of, show
 from px4lockstep.part.wording import unknown
-from px4lockstep.spec.code import refuse_code
+from px4lockstep.reading import read_text
+from px4lockstep.spec.code import class_keys, refuse_code, value_at
 from px4lockstep.spec.files import Layers, find_file, read_toml
 from px4lockstep.spec.load import checked
 from px4lockstep.spec.overrides import apply_overrides, canonical_key
@@ -25,47 +26,78 @@ from px4lockstep.spec.report import Report
 from px4lockstep.spec.shipped import is_name, mission_file, shipped_aircraft
 from px4lockstep.spec.spec import Places
 from px4lockstep.trust import Chosen, place_of
+from px4lockstep.user_code import MAX_BYTES, module_file, named, names_code
 
 Tables = dict[str, Any]
+OF_DICT = "the campaign"
+"""Name of a campaign without a file in messages."""
 MAX_CHECKED = 1_000
 """Maximum number of listed values checked before the first flight; a longer list is sampled evenly."""
 
 
-def load_campaign(path: str | Path, runs: int | None = None, *, trust: bool = False) -> Campaign:
-    """Load a campaign file, complete and checked.
+def load_campaign(path: str | Path | Mapping[str, Any], runs: int | None = None, *, trust: bool = False) -> Campaign:
+    """Load a campaign file, or the same tables as a dict, complete and checked.
 
     Args:
-        path: The TOML file.
+        path: The TOML file; or its tables, with paths relative to the working directory.
         runs: Number of runs, instead of the file's.
-        trust: Whether to run the code that its files name, wherever they are: see docs/howto/untrusted_files.md.
+        trust: Whether to run the code that its files name, wherever they are: see docs/howto/untrusted_files.md. A
+            dict is trusted, but not the files that it names.
 
     Raises:
         InputError: If the campaign file or the spec file has errors, all of which are in one report; or if they name
             code, such as a metric in Python, and are not trusted.
     """
+    if isinstance(path, Mapping):
+        try:
+            given = freeze(dict(path))
+        except RecursionError:
+            raise InputError(f"{OF_DICT} is nested too deeply") from None
+        return _load(given, Chosen(OF_DICT), Path.cwd(), runs, trust)
     file = Path(path)
     _refuse_aircraft(file)
-    given = read_toml(file)
-    report = Report(Places(place_of(file, trust=trust)), CampaignFile)
+    return _load(read_toml(file), place_of(file, trust=trust), file.parent, runs, trust)
+
+
+def _load(given: Tables, place: str, folder: Path, runs: int | None, trust: bool) -> Campaign:
+    """Load the tables of a campaign; paths are relative to the folder."""
+    report = Report(Places(place), CampaignFile)
     tables = _tables(given, report)
     _check_inputs(tables, report)
-    _check_metrics(tables, file.parent, report)
-    layers = _base(given, file.parent, report, trust)
+    _check_metrics(tables, folder, report)
+    layers = _base(given, folder, report, trust)
     report.raise_if_any()
     assert layers is not None  # otherwise there is an error in the report
-    tables["vary"] = tuple(_with_paths(vary, file.parent) for vary in tables["vary"])
+    tables["vary"] = tuple(_with_paths(vary, folder) for vary in tables["vary"])
     own = CampaignFile(**tables)
     functions = [table.function for table in own.metric if table.function is not None]
-    sources = {function.rpartition(":")[0]: read_source(function, file.parent)[1] for function in functions}
+    sources = {function.rpartition(":")[0]: read_source(function, folder)[1] for function in functions}
+    sources |= _sources_of_classes(layers.data, own.vary, folder)
     try:
-        folder = str(file.parent.absolute())
+        where = str(folder.absolute())
         # The checks above have refused untrusted code.
-        campaign = Campaign(own, _runs(own, runs), layers.data, _mission(layers), sources, folder, is_trusted=True)
+        campaign = Campaign(own, _runs(own, runs), layers.data, _mission(layers), sources, where, is_trusted=True)
     except InputError as error:
-        raise InputError(f"{file}: {error}") from error
+        raise InputError(f"{place}: {error}") from error
     _check_values(campaign, report)
     report.raise_if_any()
     return campaign
+
+
+def _sources_of_classes(base: Tables, inputs: Iterable[Vary], folder: Path) -> dict[str, str]:
+    """Return the text of the files with the user's classes that the spec or an input names, by path."""
+    found: dict[str, str] = {}
+    for key, place in class_keys().items():
+        named_at = [(value_at(base, key), value_at(base, place))]
+        for vary in inputs:
+            if canonical_key(vary.key) == key:
+                named_at += [(value, folder.absolute()) for value in vary.values or ()]
+        for value, own_folder in named_at:
+            kind = named(value)
+            path = None if kind is None or not names_code(value) else module_file(kind.module, own_folder)
+            if path is not None:
+                found[str(path)] = read_text(path, MAX_BYTES, "a Python file")
+    return found
 
 
 def _refuse_aircraft(file: Path) -> None:

@@ -12,6 +12,7 @@ import numpy.typing as npt
 
 from px4lockstep.campaigns.result_rows import ABOUT, PASSED
 from px4lockstep.errors import InputError
+from px4lockstep.reprs import ShortRepr
 
 if TYPE_CHECKING:
     from px4lockstep.campaigns.criteria import CriterionTable
@@ -29,8 +30,8 @@ class MetricColumn(NamedTuple):
     is_bool: bool = False
 
 
-@dataclass(frozen=True)
-class Results:
+@dataclass(frozen=True, repr=False)
+class Results(ShortRepr):
     """The runs of a campaign that have been flown, sorted by index."""
 
     columns: dict[str, Column] = field(repr=False)  # `ABOUT`, inputs and metrics, by name; all of the same length

@@ -1,8 +1,8 @@
 """Bring the logs of two flights to common times, for flights that did not start at the same time.
 
-The second log is shifted so that both arm at the same time; if a log does not tell when, so that both take off at the
-same time. It is then evaluated at the rows of the first: see `log.resampling`. Of the ULog that stock PX4 wrote in the
-run folder of the other flight, the exact times are known.
+The second log is shifted so that both arm at the same time; if a log does not show it, because it starts armed or has
+no status, so that both take off at the same time. It is then evaluated at the rows of the first: see `log.resampling`.
+Of the ULog that stock PX4 wrote in the run folder of the other flight, the exact times are known.
 """
 
 from collections.abc import Sequence
@@ -40,9 +40,14 @@ class Alignment:
 
 
 def armed_at_us(log: Log) -> int | None:
-    """Return when the vehicle armed: the first row in which it is armed."""
+    """Return when the vehicle armed: the first row in which it is armed; None if the log starts armed.
+
+    By default, PX4 starts its log when the vehicle arms: the first row is later than arming by an unknown time.
+    """
     armed = log.get("armed")
-    return None if armed is None or not armed.any() else int(log.time_us[int(np.argmax(armed != 0))])
+    if armed is None or not armed.any() or armed[0]:
+        return None
+    return int(log.time_us[int(np.argmax(armed != 0))])
 
 
 def took_off_at_us(log: Log) -> int | None:
@@ -63,10 +68,10 @@ _FIND = {ARMING: armed_at_us, TAKEOFF: took_off_at_us, START: started_at_us}
 
 
 def alignment_of(first: Log, second: Log, way: str | None = None, offset_s: float | None = None) -> Alignment:
-    """Return the shift of the second log: given, by one of `WAYS`, or by the first of them that both logs tell.
+    """Return the shift of the second log: given, by one of `WAYS`, or by the first of them that both logs contain.
 
     Raises:
-        InputError: If the offset or the way is invalid, or a log is empty or does not tell.
+        InputError: If the offset or the way is invalid, a log is empty, or one does not contain it.
     """
     if not first.rows or not second.rows:
         raise InputError("the flights can't be aligned: a log has no rows")
@@ -80,7 +85,10 @@ def alignment_of(first: Log, second: Log, way: str | None = None, offset_s: floa
         ours_us, theirs_us = _FIND[each](first), _FIND[each](second)
         if ours_us is not None and theirs_us is not None:
             return Alignment(ours_us - theirs_us, each)
-    raise InputError(f"the flights can't be aligned by {way}: one of the logs does not tell; use --offset")
+    lacks = "starts armed, or never arms" if way == ARMING else "has no take-off"
+    raise InputError(
+        f"the flights can't be aligned by {way}: one of the logs {lacks}; use another --align, or --offset"
+    )
 
 
 def alignment_by_clock(folders: Sequence[Path], logs: Sequence[Log]) -> Alignment | None:
@@ -97,7 +105,7 @@ def alignment_by_clock(folders: Sequence[Path], logs: Sequence[Log]) -> Alignmen
 def shifted(log: Log, alignment: Alignment) -> Log:
     """Return a log with shifted times, for a figure; they may be negative."""
     time_us = log.time_us.astype(np.int64) + alignment.offset_us
-    arrays: dict[str, Any] = {name: log[name] for name in log if name != "euler_bn"}
+    arrays: dict[str, Any] = {name: log[name] for name in log.names if name != "euler_bn"}
     return Log(arrays | {"time_us": time_us, "time_s": time_us / 1e6})
 
 
@@ -115,7 +123,7 @@ def common_rows(first: Log, second: Log, alignment: Alignment) -> tuple[Log, Log
     at_us = ours_us[is_common]
     ours: dict[str, Any] = {"time_us": at_us.astype(np.uint64)}
     theirs: dict[str, Any] = {"time_us": at_us.astype(np.uint64)}
-    for name in second:
+    for name in second.names:
         if name in ("time_us", "time_s", "euler_bn") or name not in first:
             continue
         column = first[name][is_common]

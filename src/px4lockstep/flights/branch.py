@@ -4,22 +4,25 @@ runs = branch("runs/first", at_s=30.0, overrides={"environment.wind_mean_ned": [
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from px4lockstep.engine.checkpoints import recorded_otherwise
+from px4lockstep.engine.protocols import PythonAutopilot, PythonEstimator, PythonScenario, PythonWind
 from px4lockstep.engine.simulation import Simulation
 from px4lockstep.engine.snapshot import Snapshot
 from px4lockstep.errors import InputError, SimulationError
 from px4lockstep.flights.changes import Change, changes_between
+from px4lockstep.flights.own_code import Parts, check_scenario, explained, given_parts, with_code
 from px4lockstep.flights.recorded import recorded_spec
 from px4lockstep.flights.recording.differences import FlightRows, LiveRows, first_difference
 from px4lockstep.flights.recording.file import read_recording
 from px4lockstep.flights.recording.recording import Recording
 from px4lockstep.flights.run import Run, fly
+from px4lockstep.reprs import ShortRepr
 from px4lockstep.spec.build import Flight, build
 from px4lockstep.spec.flight_tables import OUTPUTS
 from px4lockstep.spec.load import change_spec
@@ -40,15 +43,24 @@ class Trunk:
     at_us: int
     flown_us: int
     """How much was re-flown from the checkpoint before the branch time."""
+    parts: Parts = field(default_factory=dict)
+    """Objects of the user, by stage, of which each flight gets a copy."""
 
     @classmethod
-    def of(cls, source: str | Path | Recording, at_s: float) -> "Trunk":
-        """Re-fly a recording from the last checkpoint before a time to that time, and check that it matches."""
+    def of(
+        cls, source: str | Path | Recording, at_s: float, *, parts: Parts | None = None, trust: bool = False
+    ) -> "Trunk":
+        """Re-fly a recording from the last checkpoint before a time to that time, and check that it matches.
+
+        A flight with parts of the user is re-flown from its start, because a checkpoint does not contain their state.
+        """
         recording = source if isinstance(source, Recording) else read_recording(source)
+        parts = parts or {}
         at_us, end_us = seconds_to_us(at_s, "at_s"), int(recording.log["time_us"][-1])
         if at_us >= end_us:
             raise InputError(f"at_s = {at_s} is not before the end of the flight, {end_us / 1e6} s")
-        spec = recorded_spec(recording)
+        check_scenario(recording, parts)
+        spec = with_code(recorded_spec(recording), source, trust=trust)
         autopilot = spec.autopilot.capabilities
         if autopilot.branches_by_fork:
             raise InputError(
@@ -58,9 +70,12 @@ class Trunk:
             raise InputError(
                 f"{autopilot.name} can't resume from a checkpoint or be copied in flight; fly a new run instead"
             )
+        flight = build(spec, record=True, **given_parts(parts))
+        if flight.own_parts:
+            return cls._from_start(recording, flight, at_us, parts)
         # From before the branch time, so that a part is re-flown and can be checked.
         kept = recording.snapshot_before(max(at_us - 1, min(at_us, recording.starts_us)))
-        simulation = build(spec, record=True).simulation
+        simulation = flight.simulation
         start = simulation.snapshot()
         with recording.resumed():
             simulation.restore(kept)
@@ -70,9 +85,23 @@ class Trunk:
             _check_onwards(recording, simulation)
         return cls(recording, spec, start, moment, moment_us, moment_us - kept_us)
 
+    @classmethod
+    def _from_start(cls, recording: Recording, flight: Flight, at_us: int, parts: Parts) -> "Trunk":
+        """Re-fly a flight with parts of the user."""
+        if recording.starts_us > int(recording.streams.time_us[0]):
+            raise InputError(
+                f"{recording.name} is a branch of a flight with parts in Python, which can be re-flown from its start "
+                "only; branch its trunk instead"
+            )
+        simulation = flight.simulation
+        start = simulation.snapshot()
+        with recording.resumed(), explained(recording, flight):
+            _fly_again(recording, simulation, at_us)
+        return cls(recording, flight.spec, start, simulation.snapshot(), simulation.time_us, simulation.time_us, parts)
+
     def branch(self, spec: Spec) -> Flight:
         """Return a flight that continues from here with a changed spec."""
-        flight = build(spec, record=True)
+        flight = build(spec, record=True, **given_parts(self.parts))
         flight.simulation.continue_from(self.moment, self.start)
         return flight
 
@@ -108,8 +137,8 @@ def branch_specs(
         yield spec, changes
 
 
-@dataclass(frozen=True)
-class Branch:
+@dataclass(frozen=True, repr=False)
+class Branch(ShortRepr):
     """One branch: its run, its changes, and the time at which it left the trunk."""
 
     run: Run
@@ -125,22 +154,34 @@ def branch(
     settings: Sequence[str] = (),
     events: Sequence[Mapping[str, Any]] = (),
     count: int = 1,
+    autopilot: PythonAutopilot | None = None,
+    wind: PythonWind | None = None,
+    estimator: PythonEstimator | None = None,
+    scenario: PythonScenario | None = None,
+    trust: bool = False,
 ) -> list[Branch]:
     """Continue a recorded flight from a given time, with changes.
 
     Args:
-        source: A recording, its file, or a run folder.
+        source: A recording, its file, a run folder, or `latest` for the newest one in `runs/`.
         at_s: When to leave the recorded flight; rounded up to the next event boundary.
         overrides: Values to change from then on, by dotted key.
         settings: The same as strings: `["environment.wind=ou"]`.
         events: Additional events of the scenario, as in a spec file: `{"at_s": 40.0, "action": "return"}`.
         count: Number of branches. The first has the recorded seed, each further one the next, and so its own noise.
+        autopilot: Your own autopilot, if an object flew: a new one like it. Each flight gets a copy.
+        wind: Your own wind, in the same way.
+        estimator: Your own estimator, in the same way.
+        scenario: Your own scenario, in the same way.
+        trust: Whether to run the classes that the spec names: see docs/howto/untrusted_files.md.
 
     Raises:
-        InputError: If the recording can't be read, or a change can't be made in flight.
+        InputError: If the recording can't be read, a change can't be made in flight, or a part is missing.
         SimulationError: If the recorded flight can't be reproduced. A branch that fails has the error in `run.error`.
     """
-    return list(fly_branches(Trunk.of(source, at_s), overrides or {}, settings, events, count))
+    parts = {"autopilot": autopilot, "wind": wind, "estimator": estimator, "scenario": scenario}
+    trunk = Trunk.of(source, at_s, parts=parts, trust=trust)
+    return list(fly_branches(trunk, overrides or {}, settings, events, count))
 
 
 def fly_branches(

@@ -21,7 +21,8 @@ class Change:
     stage: Stage
 
     def __str__(self) -> str:
-        return f"{self.key} = {self.after!r}" + ("" if self.before is ABSENT else f", was {self.before!r}")
+        after = " is absent" if self.after is ABSENT else f" = {self.after!r}"
+        return f"{self.key}{after}" + ("" if self.before is ABSENT else f", was {self.before!r}")
 
     def as_dict(self) -> dict[str, Any]:
         """Return the change for JSON; the value is null in a spec that lacks the key."""

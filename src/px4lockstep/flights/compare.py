@@ -23,6 +23,7 @@ from px4lockstep.integrators.solver import Integrator, tolerances
 from px4lockstep.integrators.tableaux import TABLEAUX
 from px4lockstep.io import atomic_write
 from px4lockstep.log.parquet import write_parquet
+from px4lockstep.reprs import ShortRepr
 from px4lockstep.spec.build import build
 from px4lockstep.verification.comparison import Comparison, compare_integrators, tight
 from px4lockstep.verification.local_defect import LocalDefect
@@ -37,8 +38,8 @@ Solver = str | Integrator | Mapping[str, Any]
 """A kind of integrator, an integrator, or keys of `plant.integrator` that replace those of the recorded spec."""
 
 
-@dataclass(frozen=True)
-class Compared:
+@dataclass(frozen=True, repr=False)
+class Compared(ShortRepr):
     """A comparison of integrators on a recorded flight.
 
     Args:
@@ -116,7 +117,7 @@ def compare(
     """Replay a recording with each integrator and with a reference.
 
     Args:
-        source: A recording, its file, or a run folder.
+        source: A recording, its file, a run folder, or `latest` for the newest one in `runs/`.
         integrators: Kinds of integrators, which use the tolerances of the recorded spec; or integrators by label, each
             a kind, an `Integrator`, or a table of keys that replace those of the recorded spec, with `rtol` and `atol`
             for all groups of states: `{"loose": {"kind": "RK45", "rtol": 1e-4}, "tight": {"kind": "RK45"}}`.

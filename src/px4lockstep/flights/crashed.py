@@ -4,7 +4,9 @@ import shutil
 from pathlib import Path
 from typing import Any
 
+from px4lockstep.autopilots.area import Area
 from px4lockstep.errors import InputError
+from px4lockstep.flights.about import about_of
 from px4lockstep.flights.folder import LOG_PARQUET, LOG_ROWS, SUMMARY, UORB, read_log, read_summary
 from px4lockstep.flights.outcome import failed
 from px4lockstep.flights.summary import summarize_log
@@ -34,7 +36,7 @@ def keep_crashed(folder: Path | None, spec: Spec, number: int) -> dict[str, Any]
     else:
         when = f"after t = {log.time_s[-1]:.6f} s, the last row of the log"
     capacities_ah = [battery.capacity_ah for battery in spec.power.batteries]
-    summary = summarize_log(log, f"{crash_of(number)}, {when}", capacities_ah)
+    summary = summarize_log(log, f"{crash_of(number)}, {when}", capacities_ah, _area_in(spec))
     summary["run_dir"] = None if folder is None else str(folder)
     if folder is not None:
         if log is not None and not (folder / LOG_PARQUET).exists():
@@ -46,6 +48,13 @@ def keep_crashed(folder: Path | None, spec: Spec, number: int) -> dict[str, Any]
         with atomic_write(folder / SUMMARY) as file:
             file.write(f"{to_json(summary, indent=2)}\n".encode())
     return summary
+
+
+def _area_in(spec: Spec) -> Area | None:
+    try:
+        return about_of(spec, spec.mission).area
+    except InputError:  # the mission file was moved or removed
+        return None
 
 
 def _log_in(folder: Path) -> Log | None:

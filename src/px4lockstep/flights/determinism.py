@@ -26,6 +26,7 @@ from px4lockstep.flights.recording.file import read_recording
 from px4lockstep.flights.recording.recording import Recording
 from px4lockstep.flights.run import loaded
 from px4lockstep.processes import Interpreter
+from px4lockstep.reprs import ShortRepr
 from px4lockstep.spec.build import build
 from px4lockstep.spec.spec import Spec
 
@@ -61,8 +62,8 @@ class VariantFlight:
         return {name: getattr(self, name) for name in ("name", "digest", "live_digest", "error")}
 
 
-@dataclass(frozen=True)
-class Determinism:
+@dataclass(frozen=True, repr=False)
+class Determinism(ShortRepr):
     """All flights in the order of the variants; names and first difference of the first two that differ."""
 
     flights: tuple[VariantFlight, ...]
@@ -101,11 +102,12 @@ def determinism(
     spec: str | Path | Spec,
     /,
     *,
+    overrides: Mapping[str, Any] | None = None,
+    seed: int | None = None,
     runs: int = 2,
     variants: Sequence[Variant] | None = None,
     begin: Callable[[Sequence[Variant]], None] | None = None,
     watch: Callable[[VariantFlight], None] | None = None,
-    **overrides: Any,
 ) -> Determinism:
     """Fly a spec to its end in several ways, and compare the digests.
 
@@ -114,17 +116,18 @@ def determinism(
 
     Args:
         spec: Built-in aircraft (`x500`), path of a spec file, or loaded spec.
+        overrides: Values by dotted key that replace the file's: `{"environment.wind": "none"}`.
+        seed: Random seed, short for the override of `aircraft.seed`.
         runs: Number of fresh processes that fly it compiled for this processor.
         variants: Variants to fly instead of the default ones.
         begin: Called with the variants before the first flight.
         watch: Called with each flight when it has ended.
-        overrides: Values by dotted key, `**{"environment.wind": "none", "aircraft.seed": 7}`.
 
     Raises:
         InputError: If the spec can't be flown.
     """
     usual = default_variants(runs)
-    spec = loaded(spec, overrides)
+    spec = loaded(spec, overrides, seed)
     if spec.run.mode == "replay":
         raise InputError("run.mode = 'replay' can't be checked for determinism, since it reads a recording. Use 'live'")
     spec.timeline.check_has_end("in the determinism check", "set an end, such as --set timeline.t_end_s=60")

@@ -4,6 +4,7 @@ found = diff("runs/good", "runs/bad")
 found.changes, found.first_difference, found.metrics
 """
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -13,16 +14,21 @@ import numpy as np
 
 from px4lockstep.engine.simulation import Simulation
 from px4lockstep.engine.timeline import LOG
+from px4lockstep.errors import counted
 from px4lockstep.flights.changes import Change, changes_between
 from px4lockstep.flights.figure import drawn_name
 from px4lockstep.flights.folder import read_log, read_summary
+from px4lockstep.flights.latest import run_path
 from px4lockstep.flights.recorded import recorded_spec
 from px4lockstep.flights.recording.differences import Difference, FlightRows, first_difference, first_live_difference
 from px4lockstep.flights.recording.file import read_recording
 from px4lockstep.flights.recording.recording import Recording
 from px4lockstep.flights.replay import replay_of
+from px4lockstep.flights.tables import diff_metrics, diff_rows, diff_title
 from px4lockstep.log.log import Log
+from px4lockstep.plots.html import HtmlTable, ShownInNotebook
 from px4lockstep.plots.overlay import distance_between
+from px4lockstep.reprs import short
 from px4lockstep.spec.stages import STAGES
 
 if TYPE_CHECKING:
@@ -44,7 +50,7 @@ METRICS = (
 """The fields of a summary that are compared: those that are equal for two runs of one flight."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class RunFolderContents:
     """The contents of a run folder."""
 
@@ -53,21 +59,36 @@ class RunFolderContents:
     log: Log
     summary: dict[str, Any]
 
+    def __repr__(self) -> str:
+        return f"<RunFolderContents {self.folder}: {self.summary.get('outcome')}>"
+
     @classmethod
     def of(cls, folder: str | Path) -> "RunFolderContents":
         """Read a run folder."""
-        path = Path(folder)
+        path = run_path(folder)
         recording, log = read_recording(path), read_log(path)
         return cls(path, recording, log, read_summary(path))
 
 
-@dataclass(frozen=True)
-class Diff:
+@dataclass(frozen=True, repr=False)
+class Diff(ShownInNotebook):
     """The comparison of two flights."""
 
     first: RunFolderContents
     second: RunFolderContents
     changes: tuple[Change, ...]
+
+    def __repr__(self) -> str:
+        told = "bit-identical" if self.is_same else f"first difference at {self.first_difference}"
+        names = " and ".join(str(run.folder) for run in (self.first, self.second))
+        return f"<Diff of {names}: {short(told)}, {counted(len(self.changes), 'change')}>"
+
+    def _tables(self) -> Iterable[HtmlTable]:
+        heads = ("", *(str(run.folder) for run in (self.first, self.second)))
+        return HtmlTable(diff_metrics(self), heads, diff_title(self)), HtmlTable(diff_rows(self))
+
+    def _figure(self) -> "Figure | None":
+        return self.plot()
 
     @cached_property
     def first_difference(self) -> Difference | None:
@@ -121,7 +142,7 @@ class Diff:
 
 
 def diff(first: str | Path, second: str | Path) -> Diff:
-    """Compare the flights of two run folders.
+    """Compare the flights of two run folders; `latest` is the newest one in `runs/`.
 
     Raises:
         InputError: If a folder can't be read.

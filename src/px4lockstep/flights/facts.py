@@ -16,18 +16,28 @@ The batteries are empty when all of them have a charge of 0, or an ESC cuts its 
 """
 
 import math
-from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
 import numpy.typing as npt
 
-from px4lockstep.autopilots.area import HOME, Area
-from px4lockstep.autopilots.requests import LOITER_MODE, MISSION_MODE, RETURN_MODE
+from px4lockstep.autopilots.area import HOME
+from px4lockstep.autopilots.base import Landing
+from px4lockstep.autopilots.requests import LOITER_MODE, MISSION_MODE, OFFBOARD_MODE, RETURN_MODE
 from px4lockstep.engine.simulation import Simulation
 from px4lockstep.environment.gravity import gravity_down_m_s2
 from px4lockstep.errors import LockstepError
 from px4lockstep.flights.outcome import STANDING_DEG
+from px4lockstep.flights.requested import (
+    REQUESTS,
+    SETPOINTS,
+    LastSetpoints,
+    OrderedDown,
+    Target,
+    is_last,
+    last_setpoints_of,
+    requests_of,
+)
 from px4lockstep.flights.takeover import OTHER, Takeover
 from px4lockstep.jit import interpreted
 from px4lockstep.log.events import FlightEvent, events_of, mode_name
@@ -42,29 +52,10 @@ REACTION_S = 1.0
 BRAKE_M_S2 = 2.0
 SUPPORTED_US = 500_000
 SUPPORTED_M_S = 0.2
+END_US = 2_000_000
+"""Time within which an autopilot reports the end of its mission after it changes the mode; stock PX4 needs 1 s."""
 WEAK_SOC = 0.1
 """Charge below which a motor that its ESC cuts off means an empty battery; above, something else drew the current."""
-
-REQUESTS = {"mission": "the mission", "return": "a return", "land": "a landing"}
-"""Requests by the suffix of their log column, with their names in messages."""
-
-
-@dataclass(frozen=True)
-class OrderedDown:
-    """A return or landing that the scenario requested: its name in messages, its time, and its row of the log."""
-
-    name: str
-    time_s: float
-    row: int
-
-
-@dataclass(frozen=True)
-class Target:
-    """Where the flight should end: north and east [m], its name in messages, and the allowed distance."""
-
-    place: tuple[float, float]
-    name: str
-    allowed_m: float
 
 
 class Facts:
@@ -81,6 +72,9 @@ class Facts:
         self.log = log
         self.error = error
 
+    def __repr__(self) -> str:
+        return f"<Facts of {self.simulation!r}>"
+
     # -- requested -----------------------------------------------------------------------------------------------
 
     @property
@@ -90,13 +84,29 @@ class Facts:
 
     @cached_property
     def _requests(self) -> dict[str, npt.NDArray[np.int64]]:
-        """The rows at which mission, return and landing were requested."""
-        return {name: np.flatnonzero(np.diff(self.log[f"request_{name}"], prepend=0) > 0) for name in REQUESTS}
+        """The rows at which mission, return, landing and setpoint mode were requested."""
+        return requests_of(self.log)
 
     @property
     def asks(self) -> bool:
-        """Whether anything was requested during the run, or the scenario starts the mission after its end."""
-        return self.simulation.asks_for_mission or any(len(rows) for rows in self._requests.values())
+        """Whether anything was requested during the run, or the scenario would have requested it after its end."""
+        flight = self.simulation
+        return flight.asks_for_mission or flight.asks_for_setpoints or any(map(len, self._requests.values()))
+
+    @cached_property
+    def flies_setpoints(self) -> bool:
+        """Whether setpoint mode is the last request."""
+        return is_last(SETPOINTS, self._requests)
+
+    @property
+    def last_setpoints(self) -> LastSetpoints | None:
+        """How the setpoints at the end of setpoint mode were followed."""
+        return last_setpoints_of(self.log, self.simulation.setpoint_given["setpoint"], MISS_M)
+
+    @property
+    def is_arming_asked(self) -> bool:
+        """Whether arming was requested of an autopilot that flies."""
+        return self.simulation.autopilot.capabilities.flies and bool(self.log["request_arm"].any())
 
     @cached_property
     def asked(self) -> tuple[str, float] | None:
@@ -107,9 +117,9 @@ class Facts:
 
     @cached_property
     def order(self) -> OrderedDown | None:
-        """The last return or landing that was requested, unless the mission was requested again after it."""
+        """The last return or landing that was requested, unless mission or setpoints were requested after it."""
         last = {name: int(rows[-1]) for name, rows in self._requests.items() if len(rows)}
-        mission = last.pop("mission", 0)
+        mission = max(last.pop("mission", 0), last.pop(SETPOINTS, 0))
         if not last or max(last.values()) < mission:
             return None
         name = max(last, key=lambda name: last[name])
@@ -132,14 +142,13 @@ class Facts:
         if modes is None or failsafes is None or armed is None or items is None:
             return None
         last_request = max((int(rows[-1]) for rows in self._requests.values() if len(rows)), default=0)
-        last_item, natural = self.mission_count - 1, self._mode_after_mission
         found: list[int] = []
         for row in (np.flatnonzero(np.diff(modes)) + 1).tolist():
             if not armed[row]:
                 continue
-            if modes[row] == MISSION_MODE:
+            if modes[row] in (MISSION_MODE, OFFBOARD_MODE):
                 found = []
-            elif failsafes[row] and row >= last_request and (items[row] != last_item or modes[row] != natural):
+            elif failsafes[row] and row >= last_request and not self._is_end_of_mission(row):
                 found.append(row)
         if not found:
             return None
@@ -152,11 +161,15 @@ class Facts:
             int(items[found[0]]),
         )
 
-    @property
-    def _mode_after_mission(self) -> int:
-        """The mode to which an autopilot changes at the end of its mission, without a failsafe."""
-        landing = self.simulation.autopilot.landing
-        return int(LOITER_MODE if landing is None else RETURN_MODE if landing.is_return else MISSION_MODE)
+    def _is_end_of_mission(self, row: int) -> bool:
+        """Return whether the mission itself changes the mode in this row, with its last item."""
+        if self.flies_setpoints or self.log["mission_item"][row] != self.mission_count - 1:
+            return False
+        landing, mode = self.simulation.autopilot.landing, self.log["nav_state"][row]
+        if landing is not None:
+            return landing.is_return and bool(mode == RETURN_MODE)
+        until = int(np.searchsorted(self.log.time_us, int(self.log.time_us[row]) + END_US, side="right"))
+        return bool(mode == LOITER_MODE) and bool(self.log["mission_finished"][row:until].any())
 
     def _last(self, name: str) -> int:
         values = self.log.get(name)
@@ -364,7 +377,7 @@ class Facts:
             return None
         allowed_m = self.allowed_m
         if self.order is None:
-            landing = self.simulation.autopilot.landing if self.asks else None
+            landing = self._landing
             if landing is None or landing.is_return:
                 return None if landing is None else self.goal
             name = HOME if landing.place == (0.0, 0.0) else "the mission's landing point"
@@ -388,16 +401,34 @@ class Facts:
             return self.takeover.is_return
         if self.order is not None:
             return self.order.name == REQUESTS["return"]
-        landing = self.simulation.autopilot.landing if self.asks else None
-        return landing is not None and landing.is_return
+        return self._landing is not None and self._landing.is_return
+
+    @property
+    def _landing(self) -> Landing | None:
+        """The landing of the mission, if it was requested."""
+        return self.simulation.autopilot.landing if self.asks and not self.flies_setpoints else None
 
     @cached_property
     def goal(self) -> Target | None:
-        """Home, or after a return the rally point that is closer at the end."""
+        """Home, or after a return the place that the autopilot chose when the last return began."""
         if self._heights_m is None:
             return None
-        area = self.simulation.autopilot.area if self.is_return else Area()
-        return Target(*area.goal_of_return(tuple(self.log["pos_ned"][-1][:2].tolist())), self.allowed_m)
+        place = self._goal_of_return if self.is_return else (0.0, 0.0)
+        return Target(place, self.simulation.autopilot.area.name_of_goal(place), self.allowed_m)
+
+    @property
+    def _goal_of_return(self) -> tuple[float, float]:
+        """The goal in the autopilot's record; otherwise, it follows from where the return began."""
+        autopilot, modes = self.simulation.autopilot, self.log.get("nav_state")
+        place = autopilot.goal_of_return(self.simulation.core[autopilot.record]) if autopilot.record else None
+        if place is not None or modes is None:
+            return place or (0.0, 0.0)
+        rows = np.flatnonzero(np.diff(modes == RETURN_MODE, prepend=False) & (modes == RETURN_MODE))
+        if not len(rows):
+            return 0.0, 0.0
+        known_ned = self.log["est_pos_ned" if "est_pos_ned" in self.log else "pos_ned"]
+        north_m, east_m, _ = known_ned[rows[-1]].tolist()
+        return autopilot.area.goal_of_return((north_m, east_m))
 
     @property
     def distance_to_goal_m(self) -> float | None:

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from px4lockstep.autopilots.area import area_of
-from px4lockstep.errors import InputError
+from px4lockstep.errors import InputError, counted
 from px4lockstep.flights.alignment import alignment_by_clock, alignment_of, shifted
 from px4lockstep.flights.folder import read_log
 from px4lockstep.flights.imported import draw_imported, import_report
@@ -14,7 +14,7 @@ from px4lockstep.flights.recorded import SPEC
 from px4lockstep.flights.recording.file import read_recording
 from px4lockstep.flights.replay import replay_of
 from px4lockstep.log.log import Log
-from px4lockstep.plots.flight import plot_flight
+from px4lockstep.plots.view import WHOLE, View
 from px4lockstep.plots.waypoints import mission_waypoints
 from px4lockstep.px4.missions import Mission
 from px4lockstep.spec.load import load_spec
@@ -23,17 +23,20 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 
-def draw_flight(log: Log, name: str, mission: Mission | None, home_deg: tuple[float, float]) -> "Figure":
+def draw_flight(
+    log: Log, name: str, mission: Mission | None, home_deg: tuple[float, float], view: View = WHOLE
+) -> "Figure":
     """Return the figure of a flight, titled with the aircraft's name, with the waypoints relative to home."""
     waypoints = mission_waypoints(mission, *home_deg) if mission is not None else {}
-    return plot_flight(log, waypoints=waypoints, title=name, area=area_of(mission, *home_deg))
+    return view.draw(log, name, waypoints=waypoints, area=area_of(mission, *home_deg))
 
 
-def draw_folder(folder: str | Path, log: Log) -> tuple["Figure", str | None]:
+def draw_folder(folder: str | Path, log: Log, view: View = WHOLE) -> tuple["Figure", str | None]:
     """Return the figure of the flight in a run folder, and why its waypoints are missing, if they are."""
     report = import_report(folder)
     if report is not None:
-        return draw_imported(log, drawn_name(Path(folder)), is_estimate=bool(report.get("state_is_estimate"))), None
+        is_estimate = bool(report.get("state_is_estimate"))
+        return draw_imported(log, drawn_name(Path(folder)), is_estimate=is_estimate, view=view), None
     spec_path = Path(folder) / SPEC
     try:
         spec = load_spec(spec_path, reads_mission=False)
@@ -44,20 +47,23 @@ def draw_folder(folder: str | Path, log: Log) -> tuple["Figure", str | None]:
         mission = spec.mission
     except InputError as error:  # the mission file was moved or removed
         problem = str(error)
-    return draw_flight(log, spec.aircraft.name, mission, (spec.home.lat_deg, spec.home.lon_deg)), problem
+    home_deg = spec.home.lat_deg, spec.home.lon_deg
+    return draw_flight(log, spec.aircraft.name, mission, home_deg, view), problem
 
 
-def draw_sources(sources: Sequence[str | Path], labels: Sequence[str] = ()) -> "Figure":
+def draw_sources(sources: Sequence[Path], labels: Sequence[str] = (), view: View = WHOLE) -> "Figure":
     """Return the figure of several flights: run folders, logs (CSV, Parquet, ULog) and recordings, which are replayed.
 
     Without labels, they are the names of folders and files, with those of their folders where they would be equal. If
     one is imported, the others are shifted to the times of the first: see `flights.alignment`.
     """
+    from px4lockstep.plots.columns import plot_columns
     from px4lockstep.plots.overlay import plot_overlay
 
-    paths = [Path(source) for source in sources]
+    paths = list(sources)
     if labels and len(labels) != len(paths):
-        raise InputError(f"there are {len(labels)} labels for {len(paths)} flights; give one for each")
+        flights = counted(len(paths), "flight")
+        raise InputError(f"--labels has {counted(len(labels), 'label')} for {flights}; give one for each")
     names = list(labels) or [drawn_name(path) for path in paths]
     if not labels and len(set(names)) < len(names):
         names = [os.fsencode(path).decode(errors="replace") for path in paths]
@@ -69,7 +75,8 @@ def draw_sources(sources: Sequence[str | Path], labels: Sequence[str] = ()) -> "
         for i, log in enumerate(logs[1:], 1):
             by_clock = alignment_by_clock([paths[0], paths[i]], [logs[0], log])
             logs[i] = shifted(log, by_clock or alignment_of(logs[0], log))
-    return plot_overlay(dict(zip(names, logs, strict=True)))
+    named = {name: view.cut(log) for name, log in zip(names, logs, strict=True)}
+    return plot_overlay(named) if view.columns is None else plot_columns(named, view.columns)
 
 
 def drawn_name(path: Path) -> str:

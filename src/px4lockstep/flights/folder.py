@@ -23,6 +23,7 @@ from typing import TYPE_CHECKING, Any
 from px4lockstep.engine.simulation import Simulation
 from px4lockstep.errors import InputError, OutputError
 from px4lockstep.flights.about import about_of
+from px4lockstep.flights.latest import run_path
 from px4lockstep.flights.recorded import SPEC
 from px4lockstep.flights.recording.file import NAME as RECORDING
 from px4lockstep.flights.recording.file import write_recording
@@ -90,7 +91,8 @@ class RunFolder:
         try:
             folder.mkdir(parents=True, exist_ok=True)
             if any(folder.iterdir()):
-                raise InputError(f"{folder} is not empty; a run needs a new or empty folder")
+                remedy = "remove it, or use another name"
+                raise InputError(f"{folder} is not empty; a run needs a new or empty folder: {remedy}")
             (folder / MARK).touch(exist_ok=False)  # if two processes race, the one that creates it owns the folder
         except OSError as error:
             raise InputError(f"the run folder {folder} can't be created: {error.strerror}") from error
@@ -132,7 +134,8 @@ class RunFolder:
                 run.simulation.release_streams()
         if failed:
             log = self.path / (LOG_ROWS if (self.path / LOG_ROWS).exists() else LOG_PARQUET)
-            raise OutputError(f"{failed[0]}; the log of the flight is in {log} and the folder stays marked {MARK}")
+            reasons = "; ".join(dict.fromkeys(map(str, failed)))
+            raise OutputError(f"{reasons}; the log of the flight is in {log} and the folder stays marked {MARK}")
 
     def _keep_recording(self, run: "Run") -> None:
         recording = run.recording
@@ -154,17 +157,25 @@ class RunFolder:
         if self.exports:
             about, log = about_of(run.spec, run.flight.mission), run.log.select(self._columns)
             source = ExportSource(log, about, summary_of(run, self.path), self.path)
+            failed = []
             for each in self.exports:
                 try:
                     each.write(source, self.path / each.file_name, ExportOptions())
+                except OutputError as error:
+                    failed.append(str(error))
                 except InputError as error:  # columns or parameters that this flight does not have
-                    raise OutputError(f"{self.path / each.file_name} can't be written: {error}") from error
+                    failed.append(f"{self.path / each.file_name} can't be written: {error}")
+            if failed:
+                raise OutputError("; ".join(failed))
 
     def _keep_ulog(self, _: "Run") -> None:
         """Move the log that stock PX4 wrote, the largest if it wrote several, to `px4.ulg`."""
-        found = sorted(self.path.glob(PX4_ULOGS), key=lambda path: path.stat().st_size)
-        if found:
-            found[-1].rename(self.path / PX4_ULOG)
+        try:
+            found = sorted(self.path.glob(PX4_ULOGS), key=lambda path: path.stat().st_size)
+            if found:
+                found[-1].rename(self.path / PX4_ULOG)
+        except OSError as error:
+            raise OutputError(f"{self.path / PX4_ULOG} can't be written: {error.strerror}") from error
 
     def _keep_summary(self, run: "Run") -> None:
         write_text(self.path / SUMMARY, to_json(summary_of(run, self.path), indent=2) + "\n")
@@ -252,9 +263,9 @@ def is_incomplete(folder: str | Path) -> bool:
 
 
 def check_folder(folder: str | Path) -> Path:
-    """Return the path of a run folder; raise if there is no such folder."""
+    """Return the path of a run folder, or that of `latest`; raise if there is no such folder."""
     check_path(folder)
-    path = Path(folder)
+    path = run_path(folder)
     if path.is_file():
         raise InputError(f"{path} is a file; give its run folder instead")
     if not path.is_dir():
@@ -274,14 +285,16 @@ def read_log(source: str | Path) -> Log:
     """Return the log in a run folder or in a file; for a run that was killed or is being flown, the rows until now.
 
     Args:
-        source: A run folder, a log as CSV or Parquet, of this version or an earlier one, or PX4's ULog (.ulg).
+        source: A run folder, `latest` for the newest one in `runs/`, a log as CSV or Parquet, of this version or an
+            earlier one, or PX4's ULog (.ulg).
 
     Raises:
         InputError: If it is not a run folder or a log, or can't be read.
     """
     check_path(source)
-    if Path(source).is_file():
-        read = READERS.get(Path(source).suffix.lower())
+    source = run_path(source)
+    if source.is_file():
+        read = READERS.get(source.suffix.lower())
         if read is None:
             raise InputError(f"{source} is not a log; give a run folder, or a file that ends in .csv, .parquet or .ulg")
         return read(source)

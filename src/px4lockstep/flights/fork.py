@@ -23,12 +23,14 @@ from px4lockstep.flights.branch import branch_specs, check_flown
 from px4lockstep.flights.changes import Change
 from px4lockstep.flights.crashed import keep_crashed
 from px4lockstep.flights.folder import PX4_LOG, RunFolder, read_summary
+from px4lockstep.flights.latest import run_path
 from px4lockstep.flights.recorded import SPEC, recorded_spec
 from px4lockstep.flights.recording.file import read_recording
 from px4lockstep.flights.recording.recording import Recording
 from px4lockstep.flights.run import Run, fly
 from px4lockstep.processes import ask_child, crash_of
 from px4lockstep.px4.console import flush_console, log_of_console, printed_in
+from px4lockstep.reprs import ShortRepr
 from px4lockstep.spec.build import Flight, build
 from px4lockstep.spec.code import refuse_code
 from px4lockstep.spec.load import change_spec, load_spec
@@ -36,8 +38,8 @@ from px4lockstep.spec.spec import Spec
 from px4lockstep.timebase import seconds_to_us
 
 
-@dataclass(frozen=True)
-class Forked:
+@dataclass(frozen=True, repr=False)
+class Forked(ShortRepr):
     """A branch flown by a child: its folder, summary and changes, and the time at which it left the trunk."""
 
     folder: Path
@@ -135,7 +137,7 @@ def fork(
     """Continue a recorded flight of real PX4 from a given time, each branch in a child process.
 
     Args:
-        source: A recording, its file, or a run folder.
+        source: A recording, its file, a run folder, or `latest` for the newest one in `runs/`.
         at_s: When to leave the recorded flight; rounded up to the next event boundary.
         out: Folder for the run folders of the branches, `branch-1` and so on.
         overrides: Values to change from then on, by dotted key.
@@ -212,7 +214,7 @@ def _refuse_of_the_host(before: Spec, after: Spec, changes: tuple[Change, ...]) 
 
 def _library_of(source: str | Path | Recording, trust: bool) -> dict[str, str]:
     """Return the PX4 library that the spec of a run folder names, if any; loading it needs trust."""
-    path = None if isinstance(source, Recording) else Path(source) / SPEC
+    path = None if isinstance(source, Recording) else run_path(source) / SPEC
     if path is None or not path.exists():
         return {}
     spec = load_spec(path, trust=trust)

@@ -23,7 +23,8 @@ from px4lockstep.flights.summary import summary_of_log
 from px4lockstep.io import to_json
 from px4lockstep.log.parquet import write_parquet
 from px4lockstep.log.ulog_import import ImportedLog
-from px4lockstep.plots.flight import plot_flight, save_plot
+from px4lockstep.plots.flight import save_plot
+from px4lockstep.plots.view import WHOLE, View
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -33,6 +34,7 @@ if TYPE_CHECKING:
 KEY = "imported"
 """The key of the report in `summary.json`."""
 FILES = (MARK, LOG_PARQUET, SUMMARY, PLOTS)
+"""The files of an import; `force` overwrites these, and no others."""
 
 
 def imported_summary(log: ImportedLog) -> dict[str, Any]:
@@ -46,11 +48,13 @@ def save_import(
     """Write the run folder of an imported flight, by default in `runs/`; return its path.
 
     Raises:
-        InputError: If the folder can't be created or is not empty. With `force`, it may contain an imported flight.
+        InputError: If the folder can't be created or is not empty. With `force`, it may contain an imported flight,
+            but no other files.
         OutputError: If a file can't be written.
     """
     target = fresh_folder(name) if folder is None else _checked(Path(folder), force)
     write_text(target / MARK, "This import is incomplete: it is still being written, or it was stopped.\n")
+    (target / PLOTS).unlink(missing_ok=True)  # of the flight that is overwritten
     write_parquet(log, target / LOG_PARQUET)
     write_text(target / SUMMARY, to_json(imported_summary(log) | {"run_dir": str(target)}, indent=2) + "\n")
     if plots and log.rows > 1 and "pos_ned" in log:
@@ -67,8 +71,13 @@ def _checked(folder: Path, force: bool) -> Path:
     except OSError as error:
         raise InputError(f"the run folder {folder} can't be created: {error.strerror}") from error
     has_import = bool(others) and import_report(folder) is not None
-    if not others or (force and has_import):
+    foreign = [name for name in others if name not in FILES]
+    if not others or (force and has_import and not foreign):
         return folder
+    if has_import and foreign:
+        raise InputError(
+            f"{folder} contains other files than an import: {', '.join(foreign)}; move them, or use another folder"
+        )
     if has_import:
         raise InputError(f"{folder} contains an imported flight; use --force to overwrite it")
     raise InputError(f"{folder} is not empty; an import needs a new or empty folder")
@@ -83,8 +92,8 @@ def import_report(folder: str | Path) -> dict[str, Any] | None:
     return report if isinstance(report, dict) else None
 
 
-def draw_imported(log: "Log", name: str, *, is_estimate: bool | None = None) -> "Figure":
+def draw_imported(log: "Log", name: str, *, is_estimate: bool | None = None, view: View = WHOLE) -> "Figure":
     """Return the figure of an imported flight."""
     if is_estimate is None:
         is_estimate = isinstance(log, ImportedLog) and log.report.state_is_estimate
-    return plot_flight(log, title=f"{name}, PX4's estimate" if is_estimate else name, bands=True)
+    return view.draw(log, f"{name}, PX4's estimate" if is_estimate else name, bands=True)

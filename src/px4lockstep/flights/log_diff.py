@@ -4,6 +4,8 @@ found = diff_logs("runs/sim", "flight.ulg")
 found.differences, found.alignment, found.plot()
 """
 
+import math
+from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -15,8 +17,11 @@ import numpy.typing as npt
 from px4lockstep.flights.alignment import Alignment, alignment_by_clock, alignment_of, common_rows
 from px4lockstep.flights.figure import drawn_name
 from px4lockstep.flights.folder import read_log
+from px4lockstep.flights.latest import run_path
+from px4lockstep.flights.tables import LOG_DIFF_HEADS, log_diff_columns, log_diff_rows, log_diff_title
 from px4lockstep.log.log import Log
 from px4lockstep.log.ulog_import import ImportedLog
+from px4lockstep.plots.html import HtmlTable, ShownInNotebook
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -33,15 +38,17 @@ class ColumnDifference:
     """How far a column of two logs is apart, over the common rows.
 
     Vectors in NED and body axes are compared by the length of their difference, attitudes by the angle between them,
-    and numbered values (motors, batteries) by their largest difference.
+    and numbered values (motors, batteries) by their largest difference. Values that are NaN in both logs are equal.
     """
 
     name: str
     unit: str
-    rms: float
+    rms: float  # of the values that are numbers in both logs, as `largest`; NaN if there are none
     largest: float
-    at_s: float  # time of the largest difference
+    at_s: float  # time of the largest difference; with one-sided rows, of the first of them
     is_rounding: bool  # whether it is no larger than the rounding of float32
+    one_sided_rows: int = 0  # rows with a value that is NaN or infinite in one log only
+    widths: tuple[int, int] | None = None  # numbers of motors, batteries and so on, if they differ
 
     def as_dict(self) -> dict[str, Any]:
         """Return it for JSON."""
@@ -52,11 +59,13 @@ class ColumnDifference:
             "max": self.largest,
             "at_s": self.at_s,
             "is_rounding": self.is_rounding,
+            "one_sided_rows": self.one_sided_rows,
+            "widths": None if self.widths is None else list(self.widths),
         }
 
 
-@dataclass(frozen=True)
-class LogDiff:
+@dataclass(frozen=True, repr=False)
+class LogDiff(ShownInNotebook):
     """The comparison of two logs; `first` and `second` are at their common times."""
 
     names: tuple[str, str]
@@ -65,10 +74,23 @@ class LogDiff:
     second: Log
     alignment: Alignment
 
+    def __repr__(self) -> str:
+        count = sum(not each.is_rounding for each in self.differences)
+        told = f"{count} of {len(self.differences)} columns differ, {self.first.rows:,} common rows"
+        return f"<LogDiff of {self.names[0]} and {self.names[1]}: {told}>"
+
+    def _tables(self) -> Iterable[HtmlTable]:
+        named = HtmlTable([("RUN_A", self.names[0]), ("RUN_B", self.names[1])])
+        columns = HtmlTable(log_diff_columns(self), LOG_DIFF_HEADS, log_diff_title(self))
+        return named, columns, HtmlTable(log_diff_rows(self))
+
+    def _figure(self) -> "Figure | None":
+        return self.plot()
+
     @cached_property
     def differences(self) -> tuple[ColumnDifference, ...]:
         """The differences of all columns that both logs have, in the order of the schema."""
-        found = (self._difference(name) for name in self.first if name not in ("time_us", "time_s", "euler_bn"))
+        found = (self._difference(name) for name in self.first.names if name not in ("time_us", "time_s", "euler_bn"))
         return tuple(each for each in found if each is not None)
 
     @property
@@ -80,7 +102,8 @@ class LogDiff:
     def only_in(self) -> tuple[tuple[str, ...], tuple[str, ...]]:
         """The columns that only the first log has, and those that only the second has."""
         ours, theirs = self.whole
-        return tuple(name for name in ours if name not in theirs), tuple(name for name in theirs if name not in ours)
+        only = [tuple(name for name in a.names if name not in b) for a, b in ((ours, theirs), (theirs, ours))]
+        return only[0], only[1]
 
     def as_dict(self) -> dict[str, Any]:
         """Return the comparison for JSON."""
@@ -122,69 +145,86 @@ class LogDiff:
     def _difference(self, name: str) -> ColumnDifference | None:
         ours, theirs = (log[name].astype(np.float64) for log in (self.first, self.second))
         unit = self.first.unit(name)
-        if name in WRAPPED:
-            theirs = theirs + np.round((ours - theirs) / (2.0 * np.pi)) * 2.0 * np.pi
         if name in ANGLES:
-            apart, scale, unit = _angle_deg(ours, theirs), np.full(len(ours), np.degrees(2.0)), "deg"
-        else:
-            with np.errstate(over="ignore", invalid="ignore"):
+            ours, theirs = _unit_quaternions(ours), _unit_quaternions(theirs)
+            unit = "deg"
+        ours, theirs = (values.reshape(len(values), -1) for values in (ours, theirs))
+        is_both = np.isfinite(ours) & np.isfinite(theirs)
+        is_one_sided = ~is_both & (ours != theirs) & ~(np.isnan(ours) & np.isnan(theirs))
+        ours, theirs = np.where(is_both, ours, 0.0), np.where(is_both, theirs, 0.0)
+        with np.errstate(over="ignore", invalid="ignore"):
+            if name in WRAPPED:
+                theirs = theirs + np.round((ours - theirs) / (2.0 * np.pi)) * 2.0 * np.pi
+            if name in ANGLES:
+                apart, scale = _angle_deg(ours, theirs), np.full(len(ours), np.degrees(2.0))
+            else:
                 apart, scale = np.abs(ours - theirs), np.maximum(np.abs(ours), np.abs(theirs))
-                if apart.ndim == 2:
-                    is_vector = self.first.column(name).shape in ("ned", "body")
-                    reduce = (lambda values: np.linalg.norm(values, axis=1)) if is_vector else _largest
-                    apart, scale = reduce(apart), reduce(scale)
-        is_there = np.isfinite(apart) & self._is_message(name)
-        if not is_there.any():
-            return None
-        apart, scale = apart[is_there], scale[is_there]
-        worst = int(np.argmax(apart))
-        return ColumnDifference(
-            name,
-            unit,
-            float(np.sqrt(np.mean(apart * apart))),
-            float(apart[worst]),
-            float(self.first.time_s[np.flatnonzero(is_there)[worst]]),
-            bool((apart <= ROUNDING * np.maximum(scale, np.finfo(np.float32).tiny)).all()),
-        )
+                is_vector = self.first.column(name).shape in ("ned", "body")
+                apart, scale = (
+                    np.linalg.norm(each, axis=1) if is_vector else each.max(axis=1, initial=0.0)
+                    for each in (apart, scale)
+                )
+            is_message = self._is_message(name)
+            rows = np.flatnonzero(is_both.any(axis=1) & is_message)
+            one_sided = np.flatnonzero(is_one_sided.any(axis=1) & is_message)
+            widths = self._widths(name)
+            if not len(rows) and not len(one_sided) and widths is None:
+                return None
+            apart, scale = apart[rows], scale[rows]
+            worst = int(np.argmax(apart)) if len(rows) else 0
+            at = one_sided[0] if len(one_sided) else rows[worst] if len(rows) else 0
+            is_close = apart <= ROUNDING * np.maximum(scale, np.finfo(np.float32).tiny)
+            return ColumnDifference(
+                name,
+                unit,
+                float(np.sqrt(np.mean(apart * apart))) if len(rows) else np.nan,
+                float(apart[worst]) if len(rows) else np.nan,
+                float(self.first.time_s[at]),
+                bool((is_close & np.isfinite(apart)).all()) and not len(one_sided) and widths is None,
+                len(one_sided),
+                widths,
+            )
+
+    def _widths(self, name: str) -> tuple[int, int] | None:
+        """Return the numbers of components of a column in the two logs if they differ."""
+        ours, theirs = (log.part(name, slice(0, 0)).shape[1:] for log in self.whole)
+        return None if ours == theirs else (math.prod(ours), math.prod(theirs))
 
 
 def diff_logs(
     first: str | Path, second: str | Path, *, way: str | None = None, offset_s: float | None = None
 ) -> LogDiff:
-    """Compare two flights by their logs: run folders, ULog files, logs as CSV or Parquet.
+    """Compare two flights by their logs: run folders, `latest`, ULog files, logs as CSV or Parquet.
 
     Args:
         first: The flight whose rows and times are used.
         second: The other flight.
         way: `arming`, `takeoff` or `start`: what happens at the same time in both. By default, the first of these that
-            both logs tell.
+            both logs contain.
         offset_s: Time to add to the times of the second flight, instead.
 
     Raises:
         InputError: If a log can't be read, or the flights have no time in common.
     """
+    first, second = run_path(first), run_path(second)
     ours, theirs = read_log(first), read_log(second)
-    names = [drawn_name(Path(source)) for source in (first, second)]
+    names = [drawn_name(source) for source in (first, second)]
     if names[0] == names[1]:
         names = ["first", "second"]
-    by_clock = (
-        alignment_by_clock([Path(first), Path(second)], [ours, theirs]) if way is None and offset_s is None else None
-    )
+    by_clock = alignment_by_clock([first, second], [ours, theirs]) if way is None and offset_s is None else None
     alignment = by_clock or alignment_of(ours, theirs, way, offset_s)
     return LogDiff((names[0], names[1]), (ours, theirs), *common_rows(ours, theirs, alignment), alignment)
 
 
-def _largest(values: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
-    """Return the largest of each row, ignoring NaN; NaN if all are."""
-    filled = np.where(np.isnan(values), -np.inf, values).max(axis=1)
-    return np.where(np.isneginf(filled), np.nan, filled)
+def _unit_quaternions(q: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
+    """Return quaternions of length 1; all components are NaN where they are not a rotation."""
+    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+        found = q / np.linalg.norm(q, axis=1)[:, np.newaxis]
+    return np.where(np.isfinite(found).all(axis=1)[:, np.newaxis], found, np.nan)
 
 
-def _angle_deg(first: npt.NDArray[np.float64], second: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
-    """Return the angle between attitudes; NaN where one is not a rotation."""
-    lengths = np.linalg.norm(first, axis=1), np.linalg.norm(second, axis=1)
-    with np.errstate(divide="ignore", invalid="ignore"):
-        ours, theirs = first / lengths[0][:, np.newaxis], second / lengths[1][:, np.newaxis]
+def _angle_deg(ours: npt.NDArray[np.float64], theirs: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
+    """Return the angle between attitudes, given as quaternions of length 1."""
     # From the length of the difference, which is exact for small angles, unlike the arc cosine of the product.
     half = np.minimum(np.linalg.norm(ours - theirs, axis=1), np.linalg.norm(ours + theirs, axis=1)) / 2.0
     angle: npt.NDArray[np.float64] = np.degrees(4.0 * np.arcsin(np.clip(half, 0.0, 1.0)))

@@ -21,6 +21,7 @@ NEVER_TOOK_OFF = "never took off"
 TIPPED_OVER = "tipped over"
 OUT_OF_CONTROL = "out of control"
 NOT_FINISHED = "mission not finished"
+NOT_FOLLOWED = "setpoints not followed"
 OUT_OF_TIME = "out of time"
 BATTERY_EMPTY = "battery empty"
 LANDED_AWAY = "landed away"
@@ -46,6 +47,11 @@ TAKEOFF_S = 10.0
 """A run that ends sooner than this after the first request does not show whether the vehicle can take off."""
 STANDING_DEG = 30.0
 LOST_DEG = 60.0
+HELD_S = 10.0
+"""Time until the end during which a vehicle must follow its setpoints."""
+SPEED_ERROR_M_S, SPEED_ERROR = 1.0, 0.5
+"""Allowed velocity error: the larger one of a speed and a fraction of the demanded speed."""
+MOVING_M_S = 0.5
 SINK_M_S = 5.0
 """A vehicle in the air beyond these limits is out of control: PX4 tilts by at most 45° and sinks at most at 4 m/s."""
 
@@ -132,16 +138,25 @@ def _stopped(facts: "Facts") -> Outcome | None:
 
 
 def _nothing_asked(facts: "Facts") -> Outcome | None:
-    """Accept a flight without a request, unless the vehicle started upright and has tipped over."""
+    """Accept a flight without a request, unless the vehicle started upright and has tipped over or is out of control.
+
+    A vehicle that nobody armed may fall: an aircraft without an autopilot, for example.
+    """
     if facts.asks:
         return None
     tipped_over = _tipped_over(facts) if facts.was_upright else None
-    return tipped_over or Outcome(NOTHING_ASKED, "no mission, return or landing was requested")
+    lost = _out_of_control(facts) if facts.was_upright and facts.is_arming_asked else None
+    return tipped_over or lost or Outcome(NOTHING_ASKED, "no mission, setpoints, return or landing was requested")
 
 
 def _not_begun(facts: "Facts") -> Outcome | None:
     if facts.asked is not None:
         return None
+    if facts.simulation.asks_for_setpoints:
+        if "nav_state" not in facts.log:
+            return None  # a rule below reports it
+        reason = f"the run ended at {facts.time_s:.2f} s, and setpoint mode was never entered{_why_grounded(facts)}"
+        return Outcome(NOT_FOLLOWED, f"{reason}{_causes(facts)}")
     return Outcome(
         OUT_OF_TIME, f"the run ended at {facts.time_s:.2f} s, before the mission was requested{_causes(facts)}"
     )
@@ -154,7 +169,8 @@ def _never_took_off(facts: "Facts") -> Outcome | None:
         return None
     what, time_s = facts.asked
     if facts.time_s - time_s < TAKEOFF_S:
-        if facts.order is None and facts.reports_mission and not facts.mission_finished:
+        asks_mission = facts.order is None and not facts.flies_setpoints
+        if asks_mission and facts.reports_mission and not facts.mission_finished:
             return None  # a rule below reports the progress of the mission
         since = f"{facts.time_s - time_s:.2f} s after {what} was requested"
         reason = f"the run ended {since}, before the vehicle rose above {TAKEN_OFF_M:g} m"
@@ -190,7 +206,42 @@ def _tipped_over(facts: "Facts") -> Outcome | None:
     return Outcome(TIPPED_OVER, f"{reason}{_causes(facts)}")
 
 
+def _not_followed(facts: "Facts") -> Outcome | None:
+    """Reject a flight whose setpoints were lost, or that did not follow the last ones."""
+    if facts.simulation.asks_for_setpoints and "nav_state" not in facts.log:
+        return Outcome(NOT_KNOWN, "the log does not show whether the setpoints were followed")
+    taken, last = facts.takeover, facts.last_setpoints
+    if last is None and facts.simulation.setpoint_given["requests"][0]:
+        return Outcome(NOT_FOLLOWED, f"setpoint mode was requested, but never entered{_causes(facts)}")
+    if last is None or not facts.flies_setpoints:
+        return None
+    if taken is not None:
+        took = f"{taken.name} took over at {taken.time_s:.2f} s with {taken.mode}{_how_it_ended(facts)}"
+        return Outcome(NOT_FOLLOWED, f"{took}{_causes(facts, named=taken)}")
+    if last.wants_takeoff:
+        reason = f"the vehicle was disarmed at {last.end_s:.2f} s; later setpoints demand a climb"
+        return Outcome(NOT_FOLLOWED, f"{reason}{_causes(facts)}")
+    if last.distance_m is not None and last.distance_m > facts.allowed_m:
+        is_moving = facts.speed_m_s is not None and facts.speed_m_s > MOVING_M_S and not facts.is_down
+        constant = f"the last position setpoint, which was constant for {HELD_S:g} s or more"
+        where = constant if last.is_constant else f"the path of the position setpoints of the last {HELD_S:g} s"
+        word = OUT_OF_TIME if is_moving and last.is_constant else NOT_FOLLOWED
+        return Outcome(word, f"{last.distance_m:.1f} m from {where}{_causes(facts)}")
+    if last.speed_m_s is None or last.speed_error_m_s is None:
+        return None
+    allowed_m_s = max(SPEED_ERROR_M_S, SPEED_ERROR * last.speed_m_s)
+    if last.speed_error_m_s <= allowed_m_s:
+        return None
+    reason = (
+        f"the velocity is off by {last.speed_error_m_s:.1f} m/s from the last setpoint, a constant "
+        f"{last.speed_m_s:.1f} m/s for {HELD_S:g} s or more; {allowed_m_s:.1f} m/s is allowed"
+    )
+    return Outcome(NOT_FOLLOWED, f"{reason}{_causes(facts)}")
+
+
 def _not_finished(facts: "Facts") -> Outcome | None:
+    if facts.flies_setpoints:
+        return None
     unfinished = _unfinished(facts)
     named = facts.takeover if facts.order is None else None
     is_refused = facts.order is None and not facts.mission_count
@@ -271,7 +322,7 @@ def _on_ground(facts: "Facts") -> str:
 
 
 def _not_known(facts: "Facts") -> Outcome | None:
-    if facts.order is not None or facts.reports_mission:
+    if facts.order is not None or facts.reports_mission or facts.flies_setpoints:
         return None
     return Outcome(NOT_KNOWN, "the autopilot does not report whether it finished the mission")
 
@@ -285,6 +336,7 @@ RULES: Sequence[Rule] = (
     _never_took_off,
     _tipped_over,
     _out_of_control,
+    _not_followed,
     _not_finished,
     _landed_away,
     _not_known,
@@ -292,7 +344,7 @@ RULES: Sequence[Rule] = (
 """The rules in the order in which they are applied."""
 
 
-BLAMED_ON_BATTERIES = (CRASHED, NEVER_TOOK_OFF, TIPPED_OVER, OUT_OF_CONTROL, NOT_FINISHED, LANDED_AWAY)
+BLAMED_ON_BATTERIES = (CRASHED, NEVER_TOOK_OFF, TIPPED_OVER, OUT_OF_CONTROL, NOT_FINISHED, LANDED_AWAY, NOT_FOLLOWED)
 
 
 def _of_empty_batteries(facts: "Facts", found: Outcome) -> Outcome | None:

@@ -6,6 +6,7 @@ from pathlib import Path
 
 from px4lockstep.autopilots.kinds import flown_params
 from px4lockstep.errors import InputError
+from px4lockstep.flights.latest import run_path
 from px4lockstep.flights.recorded import SPEC, recorded_spec
 from px4lockstep.flights.recording.file import read_recording
 from px4lockstep.px4.parameters import known_parameters, stored
@@ -27,8 +28,8 @@ def parameters_of(spec: Spec) -> dict[str, float | int]:
 
 
 def read_parameters(source: str | Path) -> dict[str, float | int]:
-    """Return the parameters of a `.params` file, a run folder, a recording, a spec file or a built-in aircraft."""
-    path = Path(source)
+    """Return the parameters of a `.params` file, a run folder, `latest`, a recording, a spec file or an aircraft."""
+    path = run_path(source)
     if path.suffix == PARAMS_SUFFIX:
         return dict(load_params(path).values)
     if path.suffix == RECORDING_SUFFIX:

@@ -15,6 +15,7 @@ from px4lockstep.part import Key, Part, stage_of
 from px4lockstep.spec.build import Flight, build
 from px4lockstep.spec.flight_tables import RunTable
 from px4lockstep.spec.load import parse_spec
+from px4lockstep.spec.own_parts import own_kinds, with_kinds
 from px4lockstep.spec.shipped import mission_file
 from px4lockstep.spec.spec import Spec
 from px4lockstep.spec.stages import FILES
@@ -48,6 +49,7 @@ def source_of(flight: Flight) -> FlightSource:
             "python": platform.python_version(),
             "numba": numba.__version__,
             "numpy": np.__version__,
+            **{stage: part.identity for stage, part in flight.own_parts.items()},
         },
     )
 
@@ -70,7 +72,11 @@ def without_files(part: PartT, key: Key = ()) -> PartT:
 
 
 def made_with(spec: Spec) -> Snapshot:
-    """Return a live flight before its first boundary, with the default autopilot instead of real PX4."""
+    """Return a live flight before its first boundary, with the default autopilot instead of real PX4.
+
+    Parts in Python are left out: this is the start of a replay, which does not need them.
+    """
+    spec = with_kinds(spec, dict.fromkeys(own_kinds(spec), "none"))
     if spec.autopilot.capabilities.branches_by_fork:
         spec = spec.model_copy(
             update={"autopilot": AutopilotOptions(), "px4": spec.px4.model_copy(update={"params": (), "uorb": Uorb()})}

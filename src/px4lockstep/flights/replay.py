@@ -4,32 +4,40 @@ replayed = replay("runs/first")
 replayed.matches, replayed.first_difference
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from px4lockstep.engine.fingerprints import fingerprint_of
+from px4lockstep.engine.protocols import PythonAutopilot
 from px4lockstep.engine.simulation import Simulation
-from px4lockstep.errors import InputError
+from px4lockstep.errors import InputError, counted
 from px4lockstep.flights.changes import Change, changes_between
 from px4lockstep.flights.facts import Facts
 from px4lockstep.flights.outcome import Outcome, judge
+from px4lockstep.flights.own_code import Parts, given_parts, with_code
 from px4lockstep.flights.recorded import RECORDED_SPEC, made_with, recorded_spec
 from px4lockstep.flights.recording.differences import Difference, FlightRows, first_difference
 from px4lockstep.flights.recording.file import read_recording
 from px4lockstep.flights.recording.recording import Recording
+from px4lockstep.flights.tables import replay_rows, replay_title
 from px4lockstep.log.log import Log
 from px4lockstep.log.schema import COLUMNS
+from px4lockstep.plots.html import HtmlTable, ShownInNotebook
 from px4lockstep.plots.overlay import distance_between
+from px4lockstep.reprs import short
 from px4lockstep.spec.build import build
 from px4lockstep.spec.load import change_spec
 from px4lockstep.spec.spec import Spec
 from px4lockstep.spec.stages import STAGES
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 
 @dataclass(frozen=True)
@@ -49,8 +57,8 @@ class Departure:
     end_s: float
 
 
-@dataclass(frozen=True)
-class Replay:
+@dataclass(frozen=True, repr=False)
+class Replay(ShownInNotebook):
     """A replayed flight.
 
     Args:
@@ -64,6 +72,27 @@ class Replay:
     simulation: Simulation
     changes: tuple[Change, ...]
     again: Callable[[], Simulation]
+
+    def __repr__(self) -> str:
+        told = "bit-identical" if self.matches else f"first difference at {self.first_difference}"
+        return f"<Replay of {self.recording.name}: {short(told)}, {counted(len(self.changes), 'change')}>"
+
+    def _tables(self) -> Iterable[HtmlTable]:
+        return (HtmlTable([*replay_rows(self), ("digest", self.digest)], title=replay_title(self)),)
+
+    def _figure(self) -> "Figure | None":
+        return self.plot()
+
+    def plot(self) -> "Figure":
+        """Return a Matplotlib figure of the recorded flight and the replay, which a notebook shows.
+
+        Raises:
+            InputError: If the plant has no position.
+        """
+        from px4lockstep.plots.overlay import plot_overlay
+
+        recorded = Log.of_rows(self.simulation.core, self.recording.log, self.recording.log_state)
+        return plot_overlay({"recorded": recorded, "replayed": Log.of(self.simulation)}, title=replay_title(self))
 
     @cached_property
     def digest(self) -> str:
@@ -82,7 +111,7 @@ class Replay:
         if self.matches and (told["mission_count"].any() or told["armed"].any()):
             status = [column for column in COLUMNS if column.needs == "autopilot"]
             arrays = {column.name: told[column.source.removeprefix("bus.autopilot.")] for column in status}
-            log = Log({name: log[name] for name in log} | arrays)
+            log = Log({name: log[name] for name in log.names} | arrays)
         return judge(Facts(self.simulation, log))
 
     @property
@@ -115,21 +144,25 @@ def replay(
     source: str | Path | Recording,
     *,
     integrator: str | None = None,
-    autopilot: bool = False,
+    autopilot: bool | PythonAutopilot = False,
     overrides: Mapping[str, Any] | None = None,
     settings: Sequence[str] = (),
     spec: Spec | None = None,
+    trust: bool = False,
 ) -> Replay:
     """Replay a recording.
 
     Args:
-        source: A recording, its file, or a run folder.
+        source: A recording, its file, a run folder, or `latest` for the newest one in `runs/`.
         integrator: Kind of integrator to use instead of the recorded one.
         autopilot: Whether the autopilot flies again, with the recorded estimate, wind and scenario, instead of its
             recorded commands. Its keys may be changed. Needs a recording with the estimate (`run.record_estimate`).
+            An object is your own autopilot, of which the replay gets a copy.
         overrides: Model values to change, by dotted key.
         settings: The same as strings: `["airframe.mass_kg=1.6"]`.
         spec: Spec to replay with, instead of the recorded one with changes.
+        trust: Whether to run the class of an autopilot that the recorded spec names: see
+            docs/howto/untrusted_files.md.
 
     Raises:
         InputError: If the recording can't be read, or a change affects a recorded input.
@@ -142,15 +175,17 @@ def replay(
     if spec is not None and (wanted or settings):
         raise InputError("give a spec or changes, not both; load_spec(path, overrides) returns a changed spec")
 
+    flies, parts = autopilot is not False, {} if isinstance(autopilot, bool) else {"autopilot": autopilot}
     before = recorded_spec(recording)
+    before = with_code(before, source, trust=trust) if flies else before
     after = spec or (change_spec(before, wanted, settings) if wanted or settings else before)
     changes = changes_between(before, after)
-    _refuse_recorded(changes, flies=autopilot)
-    if autopilot:
+    _refuse_recorded(changes, flies=flies)
+    if flies:
         _check_estimates(recording, after)
 
     def prepare() -> Simulation:
-        return _prepared(recording, before, after, is_changed=bool(changes), flies=autopilot)
+        return _prepared(recording, before, after, is_changed=bool(changes), flies=flies, parts=parts)
 
     simulation = prepare()
     try:
@@ -167,9 +202,17 @@ def replay_of(recording: Recording) -> Simulation:
     return _prepared(recording, spec, spec, is_changed=False)
 
 
-def _prepared(recording: Recording, before: Spec, after: Spec, *, is_changed: bool, flies: bool = False) -> Simulation:
+def _prepared(
+    recording: Recording,
+    before: Spec,
+    after: Spec,
+    *,
+    is_changed: bool,
+    flies: bool = False,
+    parts: Parts | None = None,
+) -> Simulation:
     """Return a replay that is ready to run."""
-    simulation = build(after, replay=recording.streams, flies=flies).simulation
+    simulation = build(after, replay=recording.streams, flies=flies, **given_parts(parts or {})).simulation
     if len(simulation.initial_state) != len(recording.initial_state):
         states = f"{len(simulation.initial_state)} states, the recorded one {len(recording.initial_state)}"
         raise InputError(
@@ -218,6 +261,8 @@ def _check_estimates(recording: Recording, spec: Spec) -> None:
         )
     if spec.autopilot.capabilities.estimates_itself:
         raise InputError(f"{name} has its own estimator, so it can't be replayed with the recorded estimate")
+    if any(event.action == "set_param" for event in spec.scenario.events):
+        raise InputError(f"{recording.name} has events set_param; they are not replayed for the autopilot")
     if recording.starts_us > int(recording.streams.time_us[0]):
         raise InputError(f"{recording.name} is a branch; only a whole flight can be replayed with its autopilot")
 

@@ -1,20 +1,24 @@
 """Fly a spec: one file in, one flight out.
 
-run = simulate("x500", **{"environment.wind": "none"})
+run = simulate("x500", overrides={"environment.wind": "none"}, seed=7)
 run.log["pos_ned"], run.summary, run.digest
 run.save("runs/first")
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, overload
+from typing import TYPE_CHECKING, Any
 
 import numpy.typing as npt
 
+from px4lockstep.engine.protocols import PythonAutopilot, PythonEstimator, PythonScenario, PythonWind
+from px4lockstep.engine.setpoint_stage import SetpointFunction
 from px4lockstep.engine.simulation import Simulation
+from px4lockstep.environment.wind import Wind
 from px4lockstep.errors import InputError, LockstepError
+from px4lockstep.estimation.estimator import Estimator
 from px4lockstep.flights.facts import Facts
 from px4lockstep.flights.figure import draw_flight
 from px4lockstep.flights.folder import RunFolder
@@ -22,12 +26,17 @@ from px4lockstep.flights.outcome import FLOWN, Outcome, judge
 from px4lockstep.flights.recorded import source_of
 from px4lockstep.flights.recording.recording import Recording
 from px4lockstep.flights.summary import Summary, summarize
+from px4lockstep.flights.tables import run_rows
 from px4lockstep.log.geographic import with_home
 from px4lockstep.log.log import Log
 from px4lockstep.log.messages import columns_of
 from px4lockstep.log.sink import LogSink
+from px4lockstep.plots.html import HtmlTable, ShownInNotebook
+from px4lockstep.plots.view import View
+from px4lockstep.scenario.scenario import Scenario
+from px4lockstep.scenario.setpoints import SetpointTable
 from px4lockstep.spec.build import Flight, build
-from px4lockstep.spec.load import load_spec
+from px4lockstep.spec.load import change_spec, load_spec
 from px4lockstep.spec.spec import Spec
 
 if TYPE_CHECKING:
@@ -35,6 +44,7 @@ if TYPE_CHECKING:
 
 STEP_US = 1_000_000
 """Simulated time between two calls of `watch`."""
+SEED = "aircraft.seed"
 LATE_S = 1.0
 """Wall time that a paced flight may take longer without a warning."""
 
@@ -43,7 +53,7 @@ Watch = Callable[[Simulation], bool | None]
 
 
 @dataclass(frozen=True, repr=False)
-class Run:
+class Run(ShownInNotebook):
     """A flight that was flown, to its end or until it stopped.
 
     Args:
@@ -86,6 +96,7 @@ class Run:
     def summary(self) -> Summary:
         """The summary: outcome, times, extremes, events, warnings."""
         found = summarize(self.simulation, self.log, self.error, self.digest, self.facts)
+        found = replace(found, own_parts={stage: part.identity for stage, part in self.flight.own_parts.items()})
         pace, warnings = self.flight.pace, (*self.flight.warnings, *found.warnings)
         if pace is None:
             return replace(found, warnings=tuple(dict.fromkeys(warnings)))
@@ -122,16 +133,37 @@ class Run:
             return None
         return Recording.of(simulation, source_of(self.flight))
 
-    def plot(self) -> "Figure":
-        """Return a Matplotlib figure of the flight."""
-        home = self.spec.home
-        return draw_flight(self.log, self.spec.aircraft.name, self.flight.mission, (home.lat_deg, home.lon_deg))
+    def _tables(self) -> Iterable[HtmlTable]:
+        title = f"{self.spec.aircraft.name}: {self.summary.outcome}"
+        return (HtmlTable([*run_rows(self), ("digest", self.digest)], title=title),)
 
-    def save(self, folder: str | Path, *, plots: bool = True, force: bool = False, exports: Sequence[str] = ()) -> Path:
+    def _figure(self) -> "Figure | None":
+        return self.plot() if self.log.rows > 1 else None
+
+    def plot(
+        self, *, from_s: float | None = None, to_s: float | None = None, columns: Sequence[str] | None = None
+    ) -> "Figure":
+        """Return a Matplotlib figure of the flight, which a notebook shows.
+
+        Args:
+            from_s: First time to draw; by default the start of the flight.
+            to_s: Last time to draw; by default the end of the flight.
+            columns: Columns of the log to draw, such as `["pos_ned", "vel_ned"]`, instead of the usual panels.
+
+        Raises:
+            InputError: If there is no such column, or no row in this time.
+        """
+        home, view = self.spec.home, View(from_s, to_s, None if columns is None else tuple(columns))
+        home_deg = home.lat_deg, home.lon_deg
+        return draw_flight(self.log, self.spec.aircraft.name, self.flight.mission, home_deg, view)
+
+    def save(
+        self, folder: str | Path | None = None, *, plots: bool = True, force: bool = False, exports: Sequence[str] = ()
+    ) -> Path:
         """Write the run folder: spec, recording, log, summary and figure.
 
         Args:
-            folder: New or empty folder.
+            folder: New or empty folder; by default `runs/NAME-TIME`.
             plots: Whether to write the figure.
             force: Whether `run.log_csv` and `run.recording_out` may overwrite files outside the folder.
             exports: Formats to export to, such as `["ulog"]`, in addition to `run.exports` of the spec.
@@ -189,34 +221,24 @@ def _run(flight: Flight, until_us: int, idle: Callable[[], object] | None) -> No
             break
 
 
-@overload
 def simulate(
     spec: str | Path | Spec,
     /,
     *,
-    watch: Watch | None,
-    trust: bool = False,
-    sinks: Sequence[LogSink] = (),
-    **overrides: Any,
-) -> Run: ...
-
-
-@overload
-def simulate(spec: str | Path | Spec, /, **overrides: Any) -> Run: ...  # to a type checker, **{"a.b": 7} may be `watch`
-
-
-def simulate(
-    spec: str | Path | Spec,
-    /,
-    *,
+    autopilot: PythonAutopilot | None = None,
+    wind: PythonWind | Wind | None = None,
+    estimator: PythonEstimator | Estimator | None = None,
+    scenario: PythonScenario | Scenario | None = None,
+    overrides: Mapping[str, Any] | None = None,
+    seed: int | None = None,
     watch: Watch | None = None,
     trust: bool = False,
     sinks: Sequence[LogSink] = (),
-    **overrides: Any,
+    setpoints: SetpointFunction | SetpointTable | Mapping[str, Any] | None = None,
 ) -> Run:
     """Fly a spec to its end.
 
-        run = simulate("x500", **{"environment.wind": "none", "aircraft.seed": 7})
+        run = simulate("x500", overrides={"environment.wind": "none"}, seed=7)
         run.is_flown, run.summary.reason     # whether it succeeded, and why not
         run.log["pos_ned"], run.log.columns  # all rows, as arrays
         run.save("runs/calm")                # the run folder that the command line writes
@@ -225,10 +247,17 @@ def simulate(
 
     Args:
         spec: Built-in aircraft (`x500`), path of a spec file, or loaded spec.
+        autopilot: Your own autopilot, an object with a method `step`: see docs/howto/own_controller.md.
+        wind: Your own wind, or a `Wind`.
+        estimator: Your own estimator, or an `Estimator`.
+        scenario: Your own scenario, or a `Scenario`: `Scenario().arm(at_s=1.0).at(20.0).land()`.
+        overrides: Values by dotted key that replace the file's: `{"power.batteries[0].soc0": 0.5}`.
+        seed: Random seed, short for the override of `aircraft.seed`.
         watch: Called with the simulation after every simulated second; if it returns True, the flight ends.
         trust: Whether to run code that the file names, wherever the file is: see docs/howto/untrusted_files.md.
         sinks: Log sinks, which get the rows of the log during the flight: `[CsvSink("x500.csv")]`.
-        overrides: Values by dotted key that replace the file's: `**{"power.batteries[0].soc0": 0.5}`.
+        setpoints: Setpoints for the autopilot: the columns of a table, as in `scenario.setpoints`, or a function
+            `function(time_us, inputs)`, called at each of its ticks, that returns the keys of one setpoint, or None.
 
     Returns:
         The flight, with its log, summary, digest and figure.
@@ -237,16 +266,38 @@ def simulate(
         InputError: If the file or the overrides are invalid; one report lists all errors.
         SimulationError: If the run can't continue, or a log sink fails.
     """
-    given = loaded(spec, overrides, trust)
+    given = loaded(spec, with_setpoints(overrides, setpoints), seed, trust=trust)
     if watch is None:
         given.timeline.check_has_end("without watch", "pass a watch function that ends the flight by returning True")
-    return fly(build(given, sinks=sinks), watch)
+    parts: dict[str, Any] = {"autopilot": autopilot, "wind": wind, "estimator": estimator, "scenario": scenario}
+    return fly(build(given, **parts, sinks=sinks, setpoints=setpoints if callable(setpoints) else None), watch)
 
 
-def loaded(spec: str | Path | Spec, overrides: Mapping[str, Any], trust: bool = False) -> Spec:
-    """Return the spec of a name or path, with overrides, or the given spec unchanged."""
+def with_setpoints(overrides: Mapping[str, Any] | None, setpoints: Any) -> dict[str, Any]:
+    """Return overrides that also set the source of setpoints, if there is one: a table, or Python."""
+    changes = dict(overrides or {})
+    if callable(setpoints):
+        changes["scenario.setpoints_from_python"] = True
+    elif setpoints is not None:
+        is_part = isinstance(setpoints, SetpointTable)
+        if not is_part and not isinstance(setpoints, Mapping):
+            text = "a function(time_us, inputs), or the columns of a table by name, with time_s"
+            raise InputError(f"setpoints = {setpoints!r:.80} is not allowed; it must be {text}")
+        changes["scenario.setpoints"] = setpoints.model_dump(exclude_none=True) if is_part else dict(setpoints)
+    return changes
+
+
+def loaded(
+    spec: str | Path | Spec, overrides: Mapping[str, Any] | None, seed: int | None = None, *, trust: bool = False
+) -> Spec:
+    """Return the spec of a name or path, or a loaded one, with overrides and a seed."""
+    changes = dict(overrides or {})
+    if seed is not None:
+        if SEED in changes:
+            raise InputError(f"seed = {seed} and the override {SEED} = {changes[SEED]} both set the seed; omit one")
+        changes[SEED] = seed
     if not isinstance(spec, Spec):
-        return load_spec(spec, overrides, trust=trust)
-    if overrides or trust:
-        raise InputError("overrides and trust apply to a name or a path; for a loaded spec, pass them to load_spec")
-    return spec
+        return load_spec(spec, changes, trust=trust)
+    if trust:
+        raise InputError("trust applies to a name or a path; for a loaded spec, pass it to load_spec")
+    return change_spec(spec, changes) if changes else spec

@@ -4,6 +4,7 @@ run = read_run("runs/first")
 run.log["pos_ned"], run.summary["outcome"], run.spec.aircraft.name
 """
 
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -16,8 +17,11 @@ from px4lockstep.flights.recorded import SPEC
 from px4lockstep.flights.recording.file import NAME as RECORDING
 from px4lockstep.flights.recording.file import read_recording
 from px4lockstep.flights.recording.recording import Recording
+from px4lockstep.flights.tables import saved_rows
 from px4lockstep.log.geographic import with_home
 from px4lockstep.log.log import Log
+from px4lockstep.plots.html import HtmlTable, ShownInNotebook
+from px4lockstep.plots.view import View
 from px4lockstep.spec.load import load_spec
 from px4lockstep.spec.spec import Spec
 
@@ -26,7 +30,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, repr=False)
-class SavedRun:
+class SavedRun(ShownInNotebook):
     """A flight in its run folder.
 
     Args:
@@ -86,13 +90,24 @@ class SavedRun:
         path = self.folder / RECORDING
         return read_recording(path) if path.exists() else None
 
-    def plot(self) -> "Figure":
-        """Return a Matplotlib figure of the flight.
+    def _tables(self) -> Iterable[HtmlTable]:
+        title = f"{self.folder.name}: {self.summary.get('outcome')}{' (incomplete)' if self.is_incomplete else ''}"
+        rows = [*saved_rows(self.summary, self.folder), ("digest", str(self.summary.get("digest")))]
+        return (HtmlTable(rows, title=title),)
+
+    def _figure(self) -> "Figure | None":
+        return self.plot() if self.log.rows > 1 else None
+
+    def plot(
+        self, *, from_s: float | None = None, to_s: float | None = None, columns: Sequence[str] | None = None
+    ) -> "Figure":
+        """Return a Matplotlib figure of the flight, which a notebook shows; see `Run.plot`.
 
         Raises:
-            InputError: If there is no log.
+            InputError: If there is no log, no such column, or no row in this time.
         """
-        figure, _ = draw_folder(self.folder, self.log)
+        view = View(from_s, to_s, None if columns is None else tuple(columns))
+        figure, _ = draw_folder(self.folder, self.log, view)
         return figure
 
 
@@ -100,12 +115,12 @@ def read_run(folder: str | Path) -> SavedRun:
     """Open a run folder.
 
     Args:
-        folder: The folder that `px4lockstep run` or `Run.save` wrote.
+        folder: The folder that `px4lockstep run` or `Run.save` wrote, or `latest` for the newest one in `runs/`.
 
     Returns:
         The run: `log`, `summary`, `spec`, `recording` and `plot()`, each read on first use.
 
     Raises:
-        InputError: If there is no such folder.
+        InputError: If there is no such folder, or no run in `runs/`.
     """
     return SavedRun(check_folder(folder))

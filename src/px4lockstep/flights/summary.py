@@ -1,28 +1,30 @@
 """The summary of a flight: its outcome and a few numbers."""
 
-from collections.abc import Sequence
-from dataclasses import asdict, dataclass, fields
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field, fields
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from px4lockstep.autopilots.area import Area
 from px4lockstep.engine.simulation import Simulation
 from px4lockstep.engine.timeline import MAX_BOUNDARIES
-from px4lockstep.errors import LockstepError
+from px4lockstep.errors import LockstepError, counted
 from px4lockstep.flights.facts import Facts
 from px4lockstep.flights.outcome import ending_of, failed, judge
 from px4lockstep.jit import JIT_ENABLED
 from px4lockstep.log.events import FlightEvent, events_of, mission_items, mission_times_us
 from px4lockstep.log.log import Log
+from px4lockstep.reprs import ShortRepr
 
 STOPPED_AT = "the run stopped at"
 SLOW_S = 0.5
 """Wall time of one simulated second from which a warning calls real PX4 slow; normally it takes a few milliseconds."""
 
 
-@dataclass(frozen=True)
-class Summary:
+@dataclass(frozen=True, repr=False)
+class Summary(ShortRepr):
     """The outcome and key figures of a flight. Numbers that the plant does not have are None.
 
     Args:
@@ -52,6 +54,7 @@ class Summary:
         ending: `landed`, `returned`, `landed away`, `in the air`, `on the ground` (it never took off) or `crashed`.
         paced_s: Wall time spent sleeping because of `run.realtime_factor`; None without it.
         px4_clock_us: Time of stock PX4's own clock, as in its ULog, at time 0; None for other autopilots.
+        own_parts: Your own parts by stage, each with its module and class and the hash of its file.
     """
 
     outcome: str
@@ -80,6 +83,7 @@ class Summary:
     ending: str | None = None
     paced_s: float | None = None
     px4_clock_us: int | None = None
+    own_parts: Mapping[str, str] = field(default_factory=dict)
 
     def as_dict(self) -> dict[str, Any]:
         """Return the summary for JSON."""
@@ -141,14 +145,16 @@ def summarize(
     )
 
 
-def summarize_log(log: Log | None, reason: str, capacities_ah: Sequence[float]) -> dict[str, Any]:
+def summarize_log(
+    log: Log | None, reason: str, capacities_ah: Sequence[float], area: Area | None = None
+) -> dict[str, Any]:
     """Return the summary of a run that failed and left only its log, as a dict."""
     outcome = failed(reason)
-    return summary_of_log(log, outcome.word, outcome.reason, capacities_ah)
+    return summary_of_log(log, outcome.word, outcome.reason, capacities_ah, area)
 
 
 def summary_of_log(
-    log: Log | None, outcome: str, reason: str | None, capacities_ah: Sequence[float] = ()
+    log: Log | None, outcome: str, reason: str | None, capacities_ah: Sequence[float] = (), area: Area | None = None
 ) -> dict[str, Any]:
     """Return the summary of a flight of which there is only a log, as a dict; values that are not known are None."""
     told: dict[str, Any] = dict.fromkeys(field.name for field in fields(Summary))
@@ -159,7 +165,7 @@ def summary_of_log(
     told["duration_s"] = int(log.time_us[-1] - log.time_us[0]) / 1e6
     told["waypoint_times_s"] = [time_us / 1e6 for time_us in mission_times_us(log)]
     told["waypoint_items"] = list(mission_items(log))
-    told["events"] = _as_dicts(events_of(log))
+    told["events"] = _as_dicts(events_of(log, area))
     if "request_mission" in log:
         told["mission_asked"] = bool(log["request_mission"].any())
     for name in ("mission_finished", "landed", "crashed"):
@@ -188,10 +194,6 @@ def _extremes(log: Log, capacities_ah: npt.NDArray[np.float64]) -> dict[str, flo
     return found
 
 
-def _count(number: int, noun: str) -> str:
-    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
-
-
 def _warnings(simulation: Simulation, events: tuple[FlightEvent, ...]) -> tuple[str, ...]:
     counts, timeline = simulation.statistics, simulation.timeline
     found = list(simulation.warnings)
@@ -204,19 +206,21 @@ def _warnings(simulation: Simulation, events: tuple[FlightEvent, ...]) -> tuple[
             f"{simulation.time_us / 1e6:.0f} s; use longer periods, such as timeline.dt_wind_s"
         )
     if counts.clamped_commands:
-        found.append(f"{_count(counts.clamped_commands, 'command')} out of range, clamped")
+        found.append(f"{counted(counts.clamped_commands, 'command')} out of range, clamped")
     # The charge of a battery that runs empty is clamped to 0 once, which the events report.
     projected = counts.projected_states - sum(event.label.endswith(" empty") for event in events)
     if projected > 0:
-        found.append(f"{_count(projected, 'state')} clamped to the allowed range after a step")
+        found.append(f"{counted(projected, 'state')} clamped to the allowed range after a step")
     if counts.forced_steps:
         first_us, first = simulation.core["solver"]["first_forced_us"], "first " if counts.forced_steps > 1 else ""
         at = f" ({first}at t = {first_us / 1e6:.6f} s)" if first_us >= 0.0 else ""
-        steps = _count(counts.forced_steps, "integration step")
+        steps = counted(counts.forced_steps, "integration step")
         found.append(f"{steps} at the minimum step size exceeded the error tolerance{at}")
     slowest = counts.slowest
     is_slow = simulation.autopilot.capabilities.needs_child and slowest.wall_s > SLOW_S
     if is_slow and JIT_ENABLED:  # everything is slow without the JIT
-        steps = f"its {slowest.ticks} steps from t = {slowest.start_us / 1e6:.6f} s took {slowest.wall_s:.1f} s"
+        steps = (
+            f"its {counted(slowest.ticks, 'step')} from t = {slowest.start_us / 1e6:.6f} s took {slowest.wall_s:.1f} s"
+        )
         found.append(f"PX4 was slow or the machine was busy: {steps}; this does not change the flight")
     return tuple(found)

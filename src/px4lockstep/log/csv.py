@@ -16,11 +16,21 @@ import os
 import re
 from collections.abc import Iterable
 from pathlib import Path
-from typing import BinaryIO
+from typing import Any, BinaryIO
 
 from px4lockstep.errors import InputError
 from px4lockstep.io import atomic_write, to_json
-from px4lockstep.log.arrow import arrow_type, check_columns, check_file, check_version, column_of, gather_table, tables
+from px4lockstep.log.arrow import (
+    TYPES,
+    arrow_type,
+    check_columns,
+    check_file,
+    check_version,
+    column_of,
+    gather_table,
+    tables,
+)
+from px4lockstep.log.constants import KEY, Constants, with_constants, without_constants
 from px4lockstep.log.export_source import ExportOptions, ExportSource
 from px4lockstep.log.log import Log
 from px4lockstep.log.schema import BY_NAME, COMPONENTS, LOG_SCHEMA, LOG_SCHEMA_VERSION, components
@@ -80,7 +90,14 @@ IN_FILE = _names_in_file()
 IN_SCHEMA = {name: own for own, name in IN_FILE.items()}
 
 
-def write_csv(log: Log, path: str | Path, columns: Iterable[str] | None = None, *, digest: str | None = None) -> None:
+def write_csv(
+    log: Log,
+    path: str | Path,
+    columns: Iterable[str] | None = None,
+    *,
+    digest: str | None = None,
+    all_columns: bool = True,
+) -> None:
     """Write a log, or some of its columns and the time, and its side file.
 
     Args:
@@ -88,22 +105,27 @@ def write_csv(log: Log, path: str | Path, columns: Iterable[str] | None = None, 
         path: Output file; the side file is `side_file(path)`.
         columns: Names of columns; all by default.
         digest: Digest of the flight, for the side file.
+        all_columns: Whether to write columns that are constant, too; otherwise their values are in the side file, from
+            which `read_csv` restores them. Columns that are named are always written.
 
     Raises:
         InputError: If there is no such column, or a file can't be written; no partial file is left.
     """
-    chosen = log.select(columns)
+    chosen, constants = log.select(columns), Constants()
+    if columns is None and not all_columns:
+        chosen, constants = without_constants(log)
     with atomic_write(path) as file:
         file.write(_header_of(chosen))
         _write_rows(chosen, file)
     with atomic_write(side_file(path)) as file:
-        file.write(_side_text(chosen, digest).encode())
+        file.write(_side_text(chosen, digest, constants).encode())
 
 
 def export_csv(source: ExportSource, path: Path, options: ExportOptions) -> None:
     """Export a flight as CSV: see `log.exports`."""
     digest = source.summary.get("digest")
-    write_csv(source.log, path, options.columns, digest=None if digest is None else str(digest))
+    known = None if digest is None else str(digest)
+    write_csv(source.log, path, options.columns, digest=known, all_columns=options.all_columns)
 
 
 class CsvSink(LogSink):
@@ -150,20 +172,21 @@ def _write_rows(log: Log, file: BinaryIO) -> None:
         csv.write_csv(table, file, options)
 
 
-def _side_text(log: Log, digest: str | None = None) -> str:
+def _side_text(log: Log, digest: str | None = None, constants: Constants | None = None) -> str:
     about = {"schema": LOG_SCHEMA, "schema_version": LOG_SCHEMA_VERSION}
     columns = [
         {"name": IN_FILE.get(name, name), "column": name, "unit": column.unit, "description": column.description}
         for name, column, _ in log.flat()
     ]
     known = {} if digest is None else {"digest": digest}
-    return to_json({**about, **known, "columns": columns}, indent=1) + "\n"
+    left_out = {KEY: constants} if constants else {}
+    return to_json({**about, **known, "columns": columns, **left_out}, indent=1) + "\n"
 
 
 def read_csv(path: str | Path) -> Log:
     """Read a log that `write_csv` or `CsvSink` wrote; all values are restored exactly.
 
-    The side file may be missing.
+    The side file may be missing; then so are the columns that were left out because they are constant.
 
     Raises:
         InputError: If the file can't be read, or is not a log of this version or an earlier one.
@@ -175,7 +198,8 @@ def read_csv(path: str | Path) -> Log:
     try:
         with Path(path).open("rb") as file:
             head = file.read(HEADER_LIMIT)
-        names, units, lines = _header(path, head)
+        about = _about(path)
+        names, units, lines = _header(path, head, about)
         kinds = {name: arrow_type(name) for name in names}
         check_columns(path, [(name, unit, kinds[name]) for name, unit in zip(names, units, strict=True)])
         table = csv.read_csv(
@@ -187,10 +211,11 @@ def read_csv(path: str | Path) -> Log:
         raise InputError(f"{path} can't be read: {error.strerror or error}") from error
     except pa.ArrowInvalid as error:
         raise InputError(f"{path} is damaged: {error}") from error
-    return gather_table(path, table)
+    log = gather_table(path, table)
+    return log if KEY not in about else with_constants(log, about[KEY], TYPES, side_file(path))
 
 
-def _header(path: str | Path, head: bytes) -> tuple[list[str], list[str], int]:
+def _header(path: str | Path, head: bytes, about: dict[str, Any]) -> tuple[list[str], list[str], int]:
     """Return names in the schema and units from the header, and the number of lines before the first row."""
     version = VERSION_LINE.match(head)
     if version is not None:
@@ -204,12 +229,12 @@ def _header(path: str | Path, head: bytes) -> tuple[list[str], list[str], int]:
     if fields[0][2] is not None:
         return [field[1] for field in fields], [field[2] for field in fields], lines
     names = [IN_SCHEMA.get(field[1], field[1]) for field in fields]
-    given = _units(path)
+    given = {str(column.get("column")): str(column.get("unit")) for column in about.get("columns", ())}
     return names, [given.get(name) or getattr(column_of(name), "unit", "") for name in names], lines
 
 
-def _units(path: str | Path) -> dict[str, str]:
-    """Return the units in the side file of a log by the names in the schema; empty if there is no side file."""
+def _about(path: str | Path) -> dict[str, Any]:
+    """Return the contents of the side file of a log; empty if there is none."""
     side = side_file(path)
     if not side.exists():
         return {}
@@ -218,4 +243,4 @@ def _units(path: str | Path) -> dict[str, str]:
     if not isinstance(columns, list) or not all(isinstance(column, dict) for column in columns):
         raise InputError(f"{side} is damaged: it must have a list of columns, each with name and unit")
     check_version(side, about.get("schema"), about.get("schema_version"))
-    return {str(column.get("column")): str(column.get("unit")) for column in columns}
+    return dict(about)

@@ -18,6 +18,7 @@ MODES |= {14: "offboard", 15: "stabilized", 17: "takeoff", 19: "follow target", 
 MODES |= {22: "VTOL takeoff"} | {23 + i: f"external {1 + i}" for i in range(8)}
 """Names of PX4's modes, by `nav_state`."""
 FAILSAFES = {0: "cleared", 1: "geofence", 2: "battery", 3: "motor failure", 4: "position lost", 5: "activated"}
+FAILSAFES |= {6: "setpoints lost"}
 WARNINGS = {0: "normal", 1: "low", 2: "critical", 3: "emergency"}
 SENSOR_LABELS = dict(SENSORS.values())
 
@@ -137,9 +138,11 @@ def _faults(log: Log) -> Iterator[FlightEvent]:
 
 
 def _breaches(log: Log, area: Area | None) -> Iterator[FlightEvent]:
-    """Yield when the vehicle leaves the zones of the fence, and when it is back."""
-    if area is not None and area.zones and "pos_ned" in log:
-        is_outside = (area.margins_m(log["pos_ned"]) < 0.0).astype(np.int64)
+    """Yield when the vehicle leaves the fence, and when it is back."""
+    if area is not None and area.has_fence and "pos_ned" in log:
+        is_outside = area.is_outside(log["pos_ned"]).astype(np.int64)
+        if is_outside[:1].any():
+            yield FlightEvent(int(log.time_us[0]), "geofence breached", is_fault=True)
         yield from _changes_of(log, is_outside, _on_or_off("geofence breached", "geofence breach over"), is_fault=True)
 
 

@@ -14,9 +14,8 @@ from px4lockstep.log.maps import export_gpx, export_kml
 from px4lockstep.log.matlab import export_matlab
 from px4lockstep.log.params import export_params
 from px4lockstep.log.parquet import export_parquet
+from px4lockstep.log.resampling import period_us
 from px4lockstep.log.ulog import export_ulog
-
-MAX_RATE_HZ = 1e6
 
 
 @dataclass(frozen=True)
@@ -32,6 +31,7 @@ class ExportFormat:
     needs_spec: bool = False  # uses `ExportSource.about`
     takes_start: bool = False  # accepts `ExportOptions.start`
     side_suffix: str = ""  # of a second file, written next to the first one
+    constants_in: str = ""  # where the values of constant columns are; {} is the path of the export
 
     def files(self, path: Path) -> tuple[Path, ...]:
         """Return the paths of all files that an export to `path` writes."""
@@ -48,15 +48,29 @@ FORMATS = {
             export_csv,
             takes_columns=True,
             side_suffix=SIDE_SUFFIX,
+            constants_in=f"{{}}{SIDE_SUFFIX}",
         ),
-        ExportFormat("parquet", "export.parquet", "Apache Parquet", export_parquet, takes_columns=True),
+        ExportFormat(
+            "parquet",
+            "export.parquet",
+            "Apache Parquet",
+            export_parquet,
+            takes_columns=True,
+            constants_in="the metadata of {}",
+        ),
         ExportFormat("ulog", "export.ulg", "ULog, PX4's log format", export_ulog, takes_rate=True, needs_spec=True),
         ExportFormat("kml", "export.kml", "KML, for Google Earth", export_kml, takes_rate=True, needs_spec=True),
         ExportFormat(
             "gpx", "export.gpx", "GPX, a GPS track", export_gpx, takes_rate=True, takes_start=True, needs_spec=True
         ),
         ExportFormat(
-            "mat", "export.mat", "MAT file, for MATLAB and Octave", export_matlab, takes_columns=True, needs_spec=True
+            "mat",
+            "export.mat",
+            "MAT file, for MATLAB and Octave",
+            export_matlab,
+            takes_columns=True,
+            needs_spec=True,
+            constants_in="flight.constants of {}",
         ),
         ExportFormat("params", "export.params", "parameters, for QGroundControl", export_params, needs_spec=True),
     )
@@ -82,9 +96,11 @@ def check_options(chosen: ExportFormat, options: ExportOptions) -> None:
         if is_given and not is_taken:
             having = [each.name for each in FORMATS.values() if getattr(each, f"takes_{option}")]
             raise InputError(f"--{option} is not an option of {chosen.name}; it is for {', '.join(having)}")
-    rate_hz = options.rate_hz
-    if rate_hz is not None and not 0.0 < rate_hz <= MAX_RATE_HZ:
-        raise InputError(f"--rate {rate_hz:g} is out of range; it must be above 0 and at most {MAX_RATE_HZ:.0f} Hz")
+    if options.all_columns and not chosen.takes_columns:
+        having = [each.name for each in FORMATS.values() if each.takes_columns]
+        raise InputError(f"--all-columns is not an option of {chosen.name}; it is for {', '.join(having)}")
+    if options.rate_hz is not None:
+        period_us(options.rate_hz)
 
 
 def check_formats(names: Iterable[str]) -> tuple[ExportFormat, ...]:

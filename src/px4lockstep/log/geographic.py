@@ -13,9 +13,9 @@ import numpy.typing as npt
 from px4lockstep.environment.projection import DEG_PER_RAD, MAX_DISTANCE_M, RAD_PER_DEG, reproject
 from px4lockstep.errors import InputError
 from px4lockstep.jit import interpreted
-from px4lockstep.log.events import events_of
 from px4lockstep.log.export_source import ExportSource, HomePosition
 from px4lockstep.log.log import Log
+from px4lockstep.log.resampling import period_us
 
 Array = npt.NDArray[Any]
 
@@ -88,11 +88,11 @@ def track(source: ExportSource, home: HomePosition, rate_hz: float | None) -> It
 
     The first and the last row are always included; rows without a valid position are not.
     """
-    log, period_us = source.log, round(1e6 / (rate_hz or TRACK_RATE_HZ))
+    log, every_us = source.log, period_us(TRACK_RATE_HZ if rate_hz is None else rate_hz)
     time_us = log.time_us.astype(np.int64)
     if not len(time_us):
         return
-    turns = (time_us - time_us[0]) // period_us
+    turns = (time_us - time_us[0]) // every_us
     rows = np.flatnonzero(np.concatenate([[True], np.diff(turns) > 0]) | (np.arange(len(time_us)) == len(time_us) - 1))
     pos_ned = log["pos_ned"][rows]
     degrees = positions_deg(pos_ned, home)
@@ -114,10 +114,11 @@ def waypoints(source: ExportSource, home: HomePosition) -> Iterator[Place]:
 
 def event_places(source: ExportSource, home: HomePosition) -> Iterator[Place]:
     """Yield the events of the flight, where they happened."""
-    log = source.log
-    events = events_of(log)
+    log, events = source.log, source.events
+    if not log.rows:
+        return
     rows = np.searchsorted(log.time_us, np.array([event.time_us for event in events], np.uint64))
-    pos_ned = log["pos_ned"][rows]
+    pos_ned = log["pos_ned"][np.minimum(rows, log.rows - 1)]
     degrees = positions_deg(pos_ned, home)
     for event, (lat_deg, lon_deg), down_m in zip(events, degrees.tolist(), pos_ned[:, 2].tolist(), strict=True):
         if lat_deg == lat_deg and abs(down_m) <= MAX_DISTANCE_M:

@@ -1,10 +1,12 @@
 """The log of a run by the columns of the schema, from a simulation or read from a file."""
 
+import copyreg
 import functools
-from collections.abc import Callable, Iterable, Iterator, Mapping
+import textwrap
+from collections.abc import Callable, ItemsView, Iterable, Iterator, KeysView, Mapping, ValuesView
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
@@ -20,9 +22,14 @@ from px4lockstep.math.quaternion import to_euler
 from px4lockstep.plant.layout import GROUPS
 from px4lockstep.vehicle.kinematics import axial_velocity
 
+if TYPE_CHECKING:
+    import pandas as pd
+
 Array = npt.NDArray[Any]
 
 ROWS_AT_ONCE = 4_096
+MAX_SHOWN = 300
+"""Length of the names in the repr of a log."""
 WHY_ABSENT = {
     "": "the run does not have it, or it was not selected",
     "sensors": "nothing in the run reads sensors",
@@ -39,14 +46,19 @@ COUNTS |= {"batteries": "batteries", "buses": "buses"}
 """The traits of an aircraft that give the width of a column."""
 
 
-class Log:
+class Log(dict[str, Array]):  # `pandas.DataFrame(log)` takes a mapping only if it is a dict
     """Columns by name: `log["pos_ned"]` has the shape (rows, 3), `log["armed"]` the shape (rows,).
+
+    As a mapping, a log is a table: its keys are the columns of a file, one per component, such as `pos_ned_n`, and
+    their values have one dimension. So `pandas.DataFrame(log)` and `dict(log)` give the table. Columns with all their
+    components are in `names`; `in` and `log[...]` accept both. A log can't be changed.
 
     The log of a simulation is a view of the simulation's arrays; only derived columns are copies. It has the rows that
     existed when it was created. A column of a log in a file is copied at each access. Arrays are read-only.
 
     Args:
-        arrays: Columns by name; an array, or a function that computes it on first access.
+        arrays: Columns by name; an array, or a function that computes it on first access. Components, `pos_ned_n` and
+            so on, are accepted too, if a column has all of its components: `Log(dict(log))` is the log.
         on_request: Functions for columns that are not listed and not written to files, unless they are selected.
     """
 
@@ -55,6 +67,10 @@ class Log:
         arrays: Mapping[str, Array | Callable[[], Array]],
         on_request: Mapping[str, Callable[[], Array]] | None = None,
     ) -> None:
+        parts = {name: array for name, array in arrays.items() if name not in BY_NAME and not callable(array)}
+        if parts:
+            stacked = _stacked(parts)  # removes what it stacks
+            arrays = stacked | {name: array for name, array in arrays.items() if name in BY_NAME or name in parts}
         unknown = [name for name in (*arrays, *(on_request or ())) if name not in BY_NAME]
         if unknown:
             raise InputError(f"columns {unknown} are not in the log schema; see px4lockstep.log.schema.COLUMNS")
@@ -111,15 +127,113 @@ class Log:
         """The number of rows."""
         return len(self._by_reference("time_us"))
 
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The names of the columns, with all components in one: `pos_ned`, `motors`."""
+        return tuple(self._arrays)
+
+    def __repr__(self) -> str:
+        span = f"{self.time_s[0]:.3f} to {self.time_s[-1]:.3f} s, " if self.rows else ""
+        names = textwrap.shorten(", ".join(self._arrays), MAX_SHOWN, placeholder=" ...")
+        return f"<{type(self).__name__}: {self.rows:,} rows, {span}{len(self._arrays)} columns: {names}>"
+
     def __contains__(self, name: object) -> bool:
-        return name in self._arrays
+        return name in self._arrays or (isinstance(name, str) and self._component(name) is not None)
 
     def __iter__(self) -> Iterator[str]:
-        return iter(self._arrays)
+        return (flat for name in self._arrays for flat in self._flat_names(name))
+
+    def __reversed__(self) -> Iterator[str]:
+        return reversed(list(self))
+
+    def __len__(self) -> int:
+        return sum(len(self._flat_names(name)) for name in self._arrays)
 
     def __getitem__(self, name: str) -> Array:
+        part = None if name in self._arrays or name in self._on_request else self._component(name)
+        if part is not None:
+            return locked(in_memory(self._by_reference(part[0])[:, part[1]]))
         self.column(name)
         return locked(in_memory(self._by_reference(name)))
+
+    def __eq__(self, other: object) -> bool:
+        return self is other
+
+    def __ne__(self, other: object) -> bool:
+        return self is not other
+
+    __hash__ = object.__hash__  # type: ignore[assignment]  # a dict has none
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return copyreg.__newobj__, (type(self),), self.__dict__  # type: ignore[attr-defined]  # not in its stubs
+
+    def keys(self) -> KeysView[str]:  # type: ignore[override]  # of a dict: its own views
+        """Return the names of the columns of the table, one per component."""
+        return KeysView(self)
+
+    def values(self) -> ValuesView[Array]:  # type: ignore[override]
+        """Return the columns of the table."""
+        return ValuesView(self)
+
+    def items(self) -> ItemsView[str, Array]:  # type: ignore[override]
+        """Return the names and columns of the table."""
+        return ItemsView(self)
+
+    def copy(self) -> dict[str, Array]:
+        """Return the table as a dict."""
+        return dict(self.items())
+
+    def __or__(self, other: Any) -> Any:
+        return self.copy() | dict(other)
+
+    def __ror__(self, other: Any) -> Any:
+        return dict(other) | self.copy()
+
+    def _refuse(self, *_: Any, **__: Any) -> Any:
+        raise TypeError("a Log can't be changed; make a dict of it first: dict(log)")
+
+    __setitem__ = __delitem__ = __ior__ = update = setdefault = pop = popitem = clear = _refuse
+
+    def to_pandas(self, columns: Iterable[str] | None = None) -> "pd.DataFrame":
+        """Return the log as a pandas DataFrame with the time in seconds as index.
+
+        Vectors have a column per component, with the names of Parquet files: `pos_ned_n`, `motors_1`.
+
+        Args:
+            columns: Names of columns, such as `["pos_ned", "motors"]`; all by default.
+
+        Raises:
+            InputError: If pandas is not installed, or there is no such column.
+        """
+        try:
+            import pandas as pd
+        except ImportError as error:
+            raise InputError(
+                "to_pandas needs pandas, which is not installed; install it: pip install pandas"
+            ) from error
+        table = {name: array for name, array in self.select(columns).items() if name != "time_s"}
+        return pd.DataFrame(table, index=pd.Index(self.time_s, name="time_s"))
+
+    def between(self, from_s: float | None = None, to_s: float | None = None) -> "Log":
+        """Return the rows from one time to another, both included; without a limit, from the first or to the last.
+
+        Raises:
+            InputError: If there are none.
+        """
+        if from_s is None and to_s is None:
+            return self
+        first = 0 if from_s is None else int(np.searchsorted(self.time_s, from_s, "left"))
+        last = self.rows if to_s is None else int(np.searchsorted(self.time_s, to_s, "right"))
+        if first >= last:
+            span = f"{self.time_s[0]:g} to {self.time_s[-1]:g} s" if self.rows else "no rows"
+            asked = " ".join(f"{word} {at:g} s" for word, at in (("from", from_s), ("to", to_s)) if at is not None)
+            raise InputError(f"there are no rows {asked}; the log has {span}")
+        rows = slice(first, last)
+        arrays, on_request = (
+            {name: functools.partial(lambda name: self._by_reference(name)[rows], name) for name in names}
+            for names in (self._arrays, self._on_request)
+        )
+        return Log(arrays, on_request)
 
     def part(self, name: str, rows: slice) -> Array:
         """Return some rows of a column; the others are not read from a file."""
@@ -130,14 +244,17 @@ class Log:
         """Yield slices of some rows each; of a log in a file, they are released from memory as the next ones follow."""
         return blocks(self._by_reference("time_us"), rows)
 
-    def get(self, name: str) -> Array | None:
-        """Return a column, or None if this log does not have it."""
-        return self[name] if name in self._arrays else None
+    def get(self, name: str, default: Any = None) -> Any:
+        """Return a column, or the default if this log does not have it."""
+        return self[name] if name in self else default  # noqa: SIM401 - this is `get`
 
     def column(self, name: str) -> Column:
-        """Return the schema entry of a column of this log; raise if it has no such column."""
+        """Return the schema entry of a column of this log, or of a component's column; raise if there is none."""
         if name in self._arrays or name in self._on_request:
             return BY_NAME[name]
+        part = self._component(name)
+        if part is not None:
+            return BY_NAME[part[0]]
         if name in BY_NAME:
             raise InputError(f"this log has no column {name!r}: {WHY_ABSENT[BY_NAME[name].needs]}")
         hint = suggestion(name, self._arrays) or f"; this log has {', '.join(self._arrays)}"
@@ -153,7 +270,9 @@ class Log:
             return self
         wanted = dict.fromkeys(["time_us", *names])
         for name in wanted:
-            self.column(name)
+            whole = self.column(name).name
+            if whole != name:
+                raise InputError(f"{name!r} is a component of the column {whole!r}; select {whole!r} instead")
         return Log({name: array for name, array in (self._arrays | self._on_request).items() if name in wanted})
 
     def flat(self) -> Iterator[tuple[str, Column, Array]]:
@@ -165,6 +284,22 @@ class Log:
                 continue
             for i, flat_name in enumerate(components(column, array.shape[1])):
                 yield flat_name, column, array[:, i]
+
+    def _flat_names(self, name: str) -> tuple[str, ...]:
+        """Return the names of a column's components; derived columns are computed only if their width is unknown."""
+        column = BY_NAME[name]
+        if column.shape == "" or column.shape in COMPONENTS:
+            return components(column, 0)
+        array = self._by_reference(name)
+        return components(column, array.shape[1]) if array.ndim == 2 else (name,)
+
+    def _component(self, name: str) -> tuple[str, int] | None:
+        """Return the column and the index of a component such as `pos_ned_n`; None if it is not one of this log."""
+        whole, _, _ = name.rpartition("_")
+        if whole not in self._arrays and whole not in self._on_request:
+            return None
+        names = self._flat_names(whole)
+        return (whole, names.index(name)) if name in names and name != whole else None
 
     def _by_reference(self, name: str) -> Array:
         """Return a column without copying it, even from a file; compute a derived one once."""
@@ -180,9 +315,19 @@ def gather(flat: Mapping[str, Array]) -> Log:
     left = dict(flat)
     arrays: dict[str, Array | Callable[[], Array]] = {}
     for column in COLUMNS:
+        if column.shape == "" and column.name in left:
+            arrays[column.name] = locked(left.pop(column.name))
+    arrays |= _stacked(left)
+    if left:
+        raise InputError(f"columns {list(left)} are not in the log schema")
+    return Log(arrays)
+
+
+def _stacked(left: dict[str, Array]) -> dict[str, Array]:
+    """Return the vectors whose components are in a table, and remove the components from the table."""
+    arrays: dict[str, Array] = {}
+    for column in COLUMNS if left else ():
         if column.shape == "":
-            if column.name in left:
-                arrays[column.name] = locked(left.pop(column.name))
             continue
         size = 0
         while f"{column.name}_{size + 1}" in left:
@@ -194,9 +339,7 @@ def gather(flat: Mapping[str, Array]) -> Log:
         if len(found) != len(names):
             raise InputError(f"column {column.name!r} has {found} of its components {list(names)}")
         arrays[column.name] = locked(np.stack([left.pop(name) for name in names], axis=1))
-    if left:
-        raise InputError(f"columns {list(left)} are not in the log schema")
-    return Log(arrays)
+    return arrays
 
 
 def checked_times(path: str | Path, log: Log) -> Log:

@@ -1,8 +1,8 @@
 """Flights as MAT files (version 5), for MATLAB, Octave and `scipy.io.loadmat`.
 
 The file has one variable, the struct `flight`, with a field for each column of the log: `flight.pos_ned` has a row for
-each time in `flight.time_s`, and three columns. `flight.units` has the unit of each column, `flight.about` the name,
-home, outcome and digest of the flight.
+each time in `flight.time_s`, and three columns. `flight.constants` has one value of each column that is constant in the
+flight, `flight.units` the unit of each column, `flight.about` the name, home, outcome and digest of the flight.
 """
 
 import io
@@ -13,6 +13,7 @@ import numpy as np
 
 from px4lockstep.errors import InputError
 from px4lockstep.io import atomic_write
+from px4lockstep.log.constants import constants_in
 from px4lockstep.log.export_source import ExportOptions, ExportSource
 from px4lockstep.log.geographic import with_home
 
@@ -30,12 +31,16 @@ def export_matlab(source: ExportSource, path: Path, options: ExportOptions) -> N
     from scipy.io import savemat
 
     about, log = source.about, source.log
-    names = list(options.columns) if options.columns is not None else list(log)
+    left_out = constants_in(log, options)
+    constants: dict[str, Any] = {name: log.part(name, slice(0, 1))[0] for name in left_out}
+    names = (
+        list(options.columns) if options.columns is not None else [name for name in log.names if name not in constants]
+    )
     if about.home is not None and "pos_ned" in log:
         log = with_home(log, about.home)
         names += GEOGRAPHIC if options.columns is None else ()
     chosen = log.select(names)
-    columns: dict[str, Any] = {name: np.array(chosen[name]) for name in chosen}
+    columns: dict[str, Any] = {name: np.array(chosen[name]) for name in chosen.names}
     total = sum(array.nbytes for array in columns.values())
     if total > MAX_BYTES:
         raise InputError(
@@ -46,9 +51,9 @@ def export_matlab(source: ExportSource, path: Path, options: ExportOptions) -> N
     facts: dict[str, Any] = dict(known)
     if about.home is not None:
         facts["home"] = vars(about.home)
-    units = {name: chosen.unit(name) for name in chosen}
+    units = {name: log.unit(name) for name in (*chosen.names, *left_out)}
     data = io.BytesIO()
-    flight = {**columns, "units": units, "about": facts}
+    flight = {**columns, **({"constants": constants} if constants else {}), "units": units, "about": facts}
     savemat(data, {VARIABLE: flight}, long_field_names=True, do_compression=True, oned_as="column")
     with atomic_write(path) as file:
         file.write(HEADER.ljust(HEADER_BYTES) + data.getvalue()[HEADER_BYTES:])

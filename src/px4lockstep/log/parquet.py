@@ -11,9 +11,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO
 
 from px4lockstep.errors import InputError
-from px4lockstep.io import atomic_write
+from px4lockstep.io import atomic_write, to_json
 from px4lockstep.log.arrow import (
     ROWS_PER_CHUNK,
+    TYPES,
     check_columns,
     check_file,
     check_version,
@@ -21,38 +22,49 @@ from px4lockstep.log.arrow import (
     schema_of,
     tables,
 )
+from px4lockstep.log.constants import KEY, Constants, with_constants, without_constants
 from px4lockstep.log.export_source import ExportOptions, ExportSource
 from px4lockstep.log.log import Log
 from px4lockstep.log.sink import LogSink
+from px4lockstep.reading import parse_json
 
 if TYPE_CHECKING:
     import pyarrow as pa
     from pyarrow import parquet
 
 
-def write_parquet(log: Log, path: str | Path, columns: Iterable[str] | None = None) -> None:
+def write_parquet(
+    log: Log, path: str | Path, columns: Iterable[str] | None = None, *, all_columns: bool = True
+) -> None:
     """Write a log, or some of its columns and the time.
 
     Args:
         log: The log.
         path: Output file.
         columns: Names of columns; all by default.
+        all_columns: Whether to write columns that are constant, too; otherwise their values are in the metadata of the
+            file, from which `read_parquet` restores them. Columns that are named are always written.
 
     Raises:
         InputError: If there is no such column, or the file can't be written; no partial file is left.
     """
     import pyarrow as pa
 
-    chosen = log.select(columns)
-    with atomic_write(path) as file, _writer(file, schema_of(chosen)) as writer:
+    chosen, constants = log.select(columns), Constants()
+    if columns is None and not all_columns:
+        chosen, constants = without_constants(log)
+    schema = schema_of(chosen)
+    if constants:
+        schema = schema.with_metadata({**schema.metadata, KEY: to_json(constants)})
+    with atomic_write(path) as file, _writer(file, schema) as writer:
         for table in tables(chosen):
-            writer.write_table(table)
+            writer.write_table(table.replace_schema_metadata(schema.metadata))
     pa.default_memory_pool().release_unused()  # the pool holds on to tens of megabytes after a long log
 
 
 def export_parquet(source: ExportSource, path: Path, options: ExportOptions) -> None:
     """Export a flight as Parquet: see `log.exports`."""
-    write_parquet(source.log, path, options.columns)
+    write_parquet(source.log, path, options.columns, all_columns=options.all_columns)
 
 
 class ParquetSink(LogSink):
@@ -129,4 +141,6 @@ def read_parquet(path: str | Path) -> Log:
         raise InputError(f"{path} can't be read: {error.strerror or error}") from error
     except pa.ArrowInvalid as error:
         raise InputError(f"{path} is damaged or not a Parquet file: {error}") from error
-    return gather_table(path, table)
+    log = gather_table(path, table)
+    text = about.get(KEY.encode())
+    return log if text is None else with_constants(log, parse_json(text, str(path), "a log"), TYPES, path)

@@ -8,9 +8,25 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from px4lockstep.errors import InputError
+
+MIN_RATE_HZ, MAX_RATE_HZ = 1e-6, 1e6
+"""Rates of rows: one in 11 days, and one in a microsecond, the resolution of times."""
+
 Array = npt.NDArray[Any]
 Times = npt.NDArray[np.int64]
 """Increasing times in microseconds."""
+
+
+def period_us(rate_hz: float, max_hz: float = MAX_RATE_HZ) -> int:
+    """Return the period of a rate that a user gave.
+
+    Raises:
+        InputError: If the rate is out of range.
+    """
+    if not MIN_RATE_HZ <= rate_hz <= max_hz:  # NaN too
+        raise InputError(f"rate {rate_hz:g} Hz is out of range; it must be {MIN_RATE_HZ:g} to {max_hz:.0f} Hz")
+    return round(1e6 / rate_hz)
 
 
 def places(time_us: Times, at_us: Times) -> tuple[Array, Array]:

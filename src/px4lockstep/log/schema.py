@@ -96,7 +96,14 @@ COLUMNS: tuple[Column, ...] = (
     # Status of the autopilot.
     Column("armed", "1", "", "1: armed", "bus.autopilot.armed", "autopilot"),
     Column("nav_state", "1", "", "flight mode, PX4's nav_state", "bus.autopilot.nav_state", "autopilot"),
-    Column("failsafe", "1", "", "last failsafe that warned or acted; 0: none", "bus.autopilot.failsafe", "autopilot"),
+    Column(
+        "failsafe",
+        "1",
+        "",
+        "last failsafe or battery warning; 0: none",
+        "bus.autopilot.failsafe",
+        "autopilot",
+    ),
     Column("mission_item", "1", "", "current mission item, from 0", "bus.autopilot.mission_item", "autopilot"),
     Column("mission_count", "1", "", "number of mission items", "bus.autopilot.mission_count", "autopilot"),
     Column("mission_finished", "1", "", "1: the mission is finished", "bus.autopilot.mission_finished", "autopilot"),

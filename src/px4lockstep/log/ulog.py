@@ -13,9 +13,10 @@ import numpy.typing as npt
 
 from px4lockstep import __version__
 from px4lockstep.io import atomic_write
-from px4lockstep.log.events import events_of, mission_items, mission_times_us
+from px4lockstep.log.events import mission_items, mission_times_us
 from px4lockstep.log.export_source import About, ExportOptions, ExportSource
 from px4lockstep.log.log import Log
+from px4lockstep.log.resampling import period_us
 from px4lockstep.log.ulog_messages import LoggedMessages, read_logged
 from px4lockstep.log.ulog_numbers import Numbers, Value
 from px4lockstep.log.ulog_topics import SAMPLES, SLOW, STATE, Topic, has_estimate, topics_of
@@ -39,18 +40,28 @@ def export_ulog(source: ExportSource, path: Path, options: ExportOptions) -> Non
     """Export a flight as ULog: see `log.exports`."""
     log, about = source.log, source.about
     logged = read_logged(source.folder)
-    replaced = [(each.topic, each.instance) for each in logged]
+    replaced, by_topic = [(each.topic, each.instance) for each in logged], {each.topic: each for each in logged}
+    layouts = {name: layout.dtype for name, layout in logged_layouts().items()}
     topics = [
         topic
         for topic in topics_of(log, about)
-        if (topic.name, topic.instance) not in replaced and not _is_empty(log, topic)
+        if (topic.name, topic.instance) not in replaced
+        and not _is_empty(log, topic)
+        and (topic.name not in by_topic or by_topic[topic.name].can_hold(layouts[topic.name], topic.fields))
     ]
-    numbers, layouts = Numbers(log, about), logged_layouts()
+    # A topic has one format: other instances of a logged one have its fields.
+    layouts |= {name: each.messages.dtype for name, each in by_topic.items()}
+    nested = {name: each.nested for name, each in by_topic.items()}
+    numbers = Numbers(log, about)
     with atomic_write(path) as file:
         writer = UlogWriter(file, int(log.time_us[0]) if log.rows else 0, has_defaults=bool(about.parameter_defaults))
         _write_definitions(writer, about, {**_vehicle(numbers), **about.parameters})
         parts = [
-            (topic, writer.subscribe(topic.name, layouts[topic.name].dtype, topic.instance), _rows(log, topic, options))
+            (
+                topic,
+                writer.subscribe(topic.name, layouts[topic.name], topic.instance, nested.get(topic.name)),
+                _rows(log, topic, options),
+            )
             for topic in topics
         ]
         own = [(each, writer.subscribe(each.topic, each.messages.dtype, each.instance, each.nested)) for each in logged]
@@ -118,8 +129,7 @@ def _rows(log: Log, topic: Topic, options: ExportOptions) -> Array:
     is_changed = _changes(log, topic.watched)
     if topic.when == SAMPLES:
         return _limited(log, np.flatnonzero(is_changed), rate_hz)
-    period_us = SLOW_US if topic.when == SLOW else STATUS_US
-    is_changed[_first_of_each(log.time_us, period_us)] = True
+    is_changed[_first_of_each(log.time_us, SLOW_US if topic.when == SLOW else STATUS_US)] = True
     return np.flatnonzero(is_changed)
 
 
@@ -127,14 +137,14 @@ def _limited(log: Log, rows: Array, rate_hz: float | None) -> Array:
     """Return rows without those that exceed a rate."""
     if rate_hz is None:
         return rows
-    return rows[_first_of_each(log.time_us[rows], max(1, round(1e6 / rate_hz)))]
+    return rows[_first_of_each(log.time_us[rows], period_us(rate_hz))]
 
 
-def _first_of_each(time_us: Array, period_us: int) -> Array:
+def _first_of_each(time_us: Array, length_us: int) -> Array:
     """Return the first row of each period."""
     if not len(time_us):
         return np.zeros(0, np.int64)
-    periods = (time_us - time_us[0]) // np.uint64(period_us)
+    periods = (time_us - time_us[0]) // np.uint64(length_us)
     return np.flatnonzero(np.concatenate([[True], np.diff(periods) != 0]))
 
 
@@ -160,6 +170,8 @@ def _messages(topic: Topic, subscription: LoggedTopic, numbers: Numbers, at: Arr
     with np.errstate(over="ignore", invalid="ignore"):  # numbers beyond float32 become infinite
         known: dict[str | float, Value | None] = {}  # several fields may have the same source
         for name, source in topic.fields.items():
+            if name not in (fields.dtype.names or ()):  # of another version of PX4
+                continue
             if source not in known:
                 known[source] = numbers.value(source, at, topic.names) if isinstance(source, str) else source
             value = known[source]
@@ -194,12 +206,8 @@ def _texts(source: ExportSource) -> Iterator[Text]:
     if "sensor_gps_lat_1e7" not in log and source.about.home is not None:
         position = "estimated" if source.about.state_is_estimate else "true"
         yield start_us, NOTICE, f"the log has no sensors: vehicle_gps_position is the {position} position"
-    if summary.get("events") is not None:
-        events = [(round(1e6 * each["time_s"]), each["label"], each["is_fault"]) for each in summary["events"]]
-    else:
-        events = [(event.time_us, event.label, event.is_fault) for event in events_of(log)]
-    for time_us, label, is_fault in events:
-        yield time_us, WARNING if is_fault else INFO, label
+    for event in source.events:
+        yield event.time_us, WARNING if event.is_fault else INFO, event.label
     for time_us, item in zip(mission_times_us(log), mission_items(log), strict=True):
         yield time_us, INFO, f"mission item {item} reached"
     for text in summary.get("autopilot_texts") or ():

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from px4lockstep.errors import InputError
+from px4lockstep.errors import InputError, counted
 from px4lockstep.log import resampling
 from px4lockstep.log.arrow import TYPES
 from px4lockstep.log.log import Log, euler_angles
@@ -28,6 +28,8 @@ from px4lockstep.log.ulog_sources import (
     COLUMN_SOURCES,
     HELD,
     LINEAR,
+    MAX_PRESSURE_HPA,
+    PASCAL,
     SETPOINT,
     TRUTH,
     Source,
@@ -35,6 +37,7 @@ from px4lockstep.log.ulog_sources import (
     wanted_topics,
 )
 from px4lockstep.px4.ulog_reader import Columns, ULogFile, read_ulog
+from px4lockstep.reprs import ShortRepr
 
 Array = npt.NDArray[Any]
 
@@ -50,8 +53,8 @@ HOW: Mapping[str, Callable[[Array, Array, Array], Array]] = {
 }
 
 
-@dataclass(frozen=True)
-class ImportReport:
+@dataclass(frozen=True, repr=False)
+class ImportReport(ShortRepr):
     """What an import found.
 
     Args:
@@ -115,10 +118,9 @@ def import_ulog(path: str | Path, *, rate_hz: float | None = None) -> ImportedLo
     Raises:
         InputError: If the file can't be read, is not a ULog file, has no position and no attitude, or is too long.
     """
-    if rate_hz is not None and not 0.0 < rate_hz <= MAX_RATE_HZ:  # NaN too
-        raise InputError(f"the rate of an import must be above 0 and at most {MAX_RATE_HZ:.0f} Hz, not {rate_hz!r}")
+    every_us = None if rate_hz is None else resampling.period_us(rate_hz, MAX_RATE_HZ)
     with np.errstate(over="ignore", invalid="ignore"):  # a file may contain any number, also signalling NaN
-        return _Import(str(path), read_ulog(path, wanted_topics())).log(rate_hz)
+        return _Import(str(path), read_ulog(path, wanted_topics())).log(every_us)
 
 
 class _Import:
@@ -131,8 +133,8 @@ class _Import:
         self.notes: list[str] = list(file.problems)
         self.arrays: dict[str, Array | Callable[[], Array]] = {}
 
-    def log(self, rate_hz: float | None) -> ImportedLog:
-        """Return the log."""
+    def log(self, every_us: int | None) -> ImportedLog:
+        """Return the log, with a row every so often, or at the file's own times."""
         truth = self._state(TRUTH)
         is_estimate = not {"pos_ned", "q_bn"} <= truth.keys()
         state = self._state("") if is_estimate else truth
@@ -140,7 +142,7 @@ class _Import:
             raise InputError(
                 f"{self.path} has no flight: it has neither vehicle_local_position nor vehicle_attitude with messages"
             )
-        rows_us, row_times = self._rows(state, rate_hz)
+        rows_us, row_times = self._rows(state, every_us)
         start_us = int(rows_us[0])
         for name, (how, source, columns) in state.items():
             self._put(name, how, source, columns, rows_us)
@@ -165,8 +167,8 @@ class _Import:
             attitude = np.asarray(self.arrays["q_bn"])
             self.arrays["euler_bn"] = lambda: euler_angles(attitude)
         if self.file.dropouts_s:
-            lost_s, count = max(self.file.dropouts_s), len(self.file.dropouts_s)
-            self.notes.append(f"the logger lost data {count} times, up to {lost_s:.3f} s; the gaps are interpolated")
+            lost_s, times = max(self.file.dropouts_s), counted(len(self.file.dropouts_s), "time")
+            self.notes.append(f"the logger lost data {times}, up to {lost_s:.3f} s; the gaps are interpolated")
         report = ImportReport(
             file=self.path,
             system=_system(self.file),
@@ -214,14 +216,14 @@ class _Import:
                 return source, columns
         return None, None
 
-    def _rows(self, state: Mapping[str, tuple[str, Source, Columns]], rate_hz: float | None) -> tuple[Array, str]:
+    def _rows(self, state: Mapping[str, tuple[str, Source, Columns]], every_us: int | None) -> tuple[Array, str]:
         """Return the times of the rows, and where they come from."""
         topics = {source.topic: columns["timestamp"].astype(np.int64) for _, source, columns in state.values()}
         needed = [state[name][2]["timestamp"].astype(np.int64) for name in ("pos_ned", "q_bn") if name in state]
         first_us, last_us = max(int(times[0]) for times in needed), min(int(times[-1]) for times in needed)
         if first_us > last_us:
             raise InputError(f"{self.path} has no flight: position and attitude were never logged at the same time")
-        if rate_hz is None:
+        if every_us is None:
             topic = max(topics, key=lambda name: len(topics[name]))
             times = topics[topic]
             rows_us = times[(times >= first_us) & (times <= last_us)]
@@ -229,10 +231,9 @@ class _Import:
             if not len(rows_us):
                 raise InputError(f"{self.path} has no flight: {topic} has no messages with position and attitude")
         else:
-            period_us = max(1, round(1e6 / rate_hz))
-            self._check_rows((last_us - first_us) // period_us + 1)
-            rows_us = np.arange(first_us, last_us + 1, period_us, dtype=np.int64)
-            row_times = f"every {period_us} us"
+            self._check_rows((last_us - first_us) // every_us + 1)
+            rows_us = np.arange(first_us, last_us + 1, every_us, dtype=np.int64)
+            row_times = f"every {every_us} us"
         self._check_rows(len(rows_us))
         return rows_us, row_times
 
@@ -274,6 +275,8 @@ class _Import:
                 continue
             self._put(name, how, source, columns, rows_us)
         for name, values in self.arrays.items():
+            if name == "sensor_abs_pressure_hpa" and self.sources[name] == "sensor_baro":
+                self.arrays[name] = _in_hpa(np.asarray(values))
             if name == "armed" and self.sources[name] == "vehicle_status":
                 self.arrays[name] = (np.asarray(values) == ARMED).astype(TYPES[name])
             if name == "failsafe":
@@ -296,6 +299,13 @@ class _Import:
                 is_valid = np.logical_and.reduce([columns[name] != 0 for name in names])
                 found = resampling.held(columns["timestamp"].astype(np.int64), is_valid, rows_us)
                 self._store("est_valid", found, "vehicle_local_position")
+
+
+def _in_hpa(pressure: Array) -> Array:
+    """Return pressures in hPa: `sensor_baro` has them in hPa until 2022, in Pa since, under the same name."""
+    known = pressure[np.isfinite(pressure)]
+    is_pascal = len(known) > 0 and float(np.median(known)) > MAX_PRESSURE_HPA
+    return pressure * pressure.dtype.type(PASCAL) if is_pascal else pressure
 
 
 def _system(file: ULogFile) -> str:

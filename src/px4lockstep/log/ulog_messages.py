@@ -2,8 +2,8 @@
 
 import os
 import re
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -38,13 +38,31 @@ class LoggedMessages:
         """Names for the formats of nested messages, by field."""
         return {name: f"{self.topic}_{name}" for name in _nested_names(self.messages.dtype)}
 
+    def can_hold(self, layout: np.dtype[Any], names: Iterable[str]) -> bool:
+        """Return whether fields of a layout, as far as these messages have them, have the same types here."""
+        ours, theirs = self.messages.dtype, layout
+        common = set(ours.names or ()) & set(theirs.names or ())
+        return all(ours[name] == theirs[name] for name in names if name in common)
+
 
 def read_logged(run_folder: Path | None) -> list[LoggedMessages]:
     """Return the messages of all topics that a run has logged; topics without messages are omitted."""
     if run_folder is None:
         return []
     found = [_read(path) for path in sorted((run_folder / FOLDER).glob("*.parquet"))]
-    return [each for each in found if len(each.messages)]
+    found = [each for each in found if len(each.messages)]
+    dtypes: dict[str, np.dtype[Any]] = {}
+    for each in found:
+        dtypes[each.topic] = _wider(dtypes.get(each.topic, each.messages.dtype), each.messages.dtype)
+    return [replace(each, messages=each.messages.astype(dtypes[each.topic])) for each in found]
+
+
+def _wider(first: np.dtype[Any], second: np.dtype[Any]) -> np.dtype[Any]:
+    """Return the second dtype with texts as long as those of the first: files have no length of a text."""
+    if first.names is None or first.names != second.names:
+        is_longer = first.kind == second.kind == "S" and first.itemsize > second.itemsize
+        return first if is_longer else second
+    return np.dtype([(name, _wider(first[name], second[name])) for name in first.names])
 
 
 def _read(path: Path) -> LoggedMessages:

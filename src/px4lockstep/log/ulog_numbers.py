@@ -10,14 +10,15 @@ import numpy as np
 import numpy.typing as npt
 
 from px4lockstep.autopilots.base import UNKNOWN_MODE
-from px4lockstep.environment.projection import DEG_PER_RAD, RAD_PER_DEG, reproject
 from px4lockstep.log.events import mission_items, mission_times_us
 from px4lockstep.log.export_source import About
+from px4lockstep.log.geographic import positions_deg
 from px4lockstep.log.log import Log
 from px4lockstep.log.ulog_topics import POSITION_AND_VELOCITY_VALID
 from px4lockstep.math.quaternion import yaw
 from px4lockstep.px4.fields import MAV_TYPES, NAN, OTHER_MAV_TYPE
 from px4lockstep.px4.uorb import shipped_layouts
+from px4lockstep.sensors.gps import UNKNOWN_ACCURACY
 
 Array = npt.NDArray[Any]
 Value = Array | float
@@ -29,8 +30,6 @@ MIN_US, RANGE_US, STOP_US = 1_000.0, 1_000.0, 900.0
 SERVO_CENTER_US, SERVO_RANGE_US = 1_500.0, 500.0
 GEOFENCE, MOTOR_FAILURE = 1, 3
 """Failsafes, as numbered in the log."""
-NO_FIX = 65_535
-"""Accuracy that the GPS reports without a fix."""
 _INDEXED = re.compile(r"(\w+)\[(\d+)\](?:\.(\w+))?")
 
 
@@ -161,19 +160,6 @@ def _heading(numbers: Numbers, at: Array, names: Mapping[str, str]) -> Array | N
     return np.fromiter(map(yaw, map(tuple, attitude.tolist())), np.float64, len(attitude))
 
 
-def global_position(about: About, pos_ned: Array) -> tuple[Array, Array, Array]:
-    """Return latitude and longitude [deg] and altitude above sea level [m] of positions, bit-identical everywhere."""
-    home = about.home
-    if home is None:
-        return (np.full(len(pos_ned), NAN),) * 3
-    reference = home.lat_deg * RAD_PER_DEG, home.lon_deg * RAD_PER_DEG
-    found = np.empty((len(pos_ned), 2))
-    for row, (north_m, east_m, _) in enumerate(pos_ned.tolist()):
-        found[row] = reproject(*reference, north_m, east_m)
-    found *= DEG_PER_RAD
-    return found[:, 0], found[:, 1], home.alt_msl_m - pos_ned[:, 2]
-
-
 def _place(part: int) -> Derive:
     def derive(numbers: Numbers, at: Array, names: Mapping[str, str]) -> Array | None:
         position = numbers.value("pos_ned", at, names)
@@ -182,7 +168,7 @@ def _place(part: int) -> Derive:
         home = numbers.about.home
         if part == 2:
             return None if home is None else home.alt_msl_m - position[:, 2]
-        return global_position(numbers.about, position)[part]
+        return np.full(len(at), NAN) if home is None else positions_deg(position, home)[:, part]
 
     return derive
 
@@ -205,8 +191,8 @@ def _scaled(column: str, factor: float) -> Derive:
 
 def _accuracy(column: str) -> Derive:
     def derive(numbers: Numbers, at: Array, _: Mapping[str, str]) -> Array:
-        found = numbers.column_or(column, at, float(NO_FIX))
-        return np.where(found == NO_FIX, NAN, 0.01 * found)
+        found = numbers.column_or(column, at, float(UNKNOWN_ACCURACY))
+        return np.where(found == UNKNOWN_ACCURACY, NAN, 0.01 * found)
 
     return derive
 

@@ -9,9 +9,10 @@ import numpy as np
 import numpy.typing as npt
 
 from px4lockstep.log.resampling import held, interpolated
-from px4lockstep.log.ulog_sources import BATTERY, GPS, GPS_TOPICS, MOTOR_TOPICS
+from px4lockstep.log.ulog_sources import BATTERY, GPS, GPS_ACCURACIES, GPS_TOPICS, MOTOR_TOPICS
 from px4lockstep.plant.layout import MAX_MOTORS
 from px4lockstep.px4.ulog_reader import Columns, ULogFile
+from px4lockstep.sensors.gps import TURN_CDEG, UNKNOWN_ACCURACY
 
 Array = npt.NDArray[Any]
 
@@ -56,7 +57,10 @@ def motors(file: ULogFile, rows_us: Array) -> Found:
             if topic == "actuator_motors":
                 values, note = _driven(_array(columns, "control", MAX_MOTORS)), ""
             else:
-                values, note = _normalized(file, columns, topic)
+                values = _outputs(columns)
+                if _is_other_unit(values):
+                    return Found(missing=[f"motors ({topic} has no pulse widths: DShot or UAVCAN)"])
+                values, note = _normalized(file, values, topic)
             if values.shape[1]:
                 found = held(_times(columns), values, rows_us)
                 return Found({"motors": (found, topic)}, notes=[note] if note else [])
@@ -69,13 +73,33 @@ def _driven(control: Array) -> Array:
     return control[:, : int(np.flatnonzero(is_driven)[-1]) + 1] if is_driven.any() else control[:, :0]
 
 
-def _normalized(file: ULogFile, columns: Columns, topic: str) -> tuple[Array, str]:
-    """Return the outputs in use, normalized to 0 to 1, and a note on how; unused ones are always 0 or NaN."""
-    output = _array(columns, "output", MAX_MOTORS)
-    if "noutputs" in columns:
-        output = output[:, : int(columns["noutputs"].max())]
+def _count(columns: Columns, name: str) -> int:
+    """Return the largest count in a field, up to the maximum number of motors; this maximum if there is none."""
+    counts = columns.get(name, np.zeros(0))
+    counts = counts[np.isfinite(counts)]
+    return int(np.clip(counts.max(), 0, MAX_MOTORS)) if len(counts) else MAX_MOTORS
+
+
+def _outputs(columns: Columns) -> Array:
+    """Return the outputs in use; unused ones are always 0 or NaN."""
+    output = _array(columns, "output", MAX_MOTORS)[:, : _count(columns, "noutputs")]
     used = np.flatnonzero((np.nan_to_num(output) != 0.0).any(axis=0))
-    output = output[:, : int(used[-1]) + 1 if len(used) else 0]
+    return output[:, : int(used[-1]) + 1 if len(used) else 0]
+
+
+def _is_other_unit(output: Array) -> bool:
+    """Return whether outputs are neither normalized nor pulse widths.
+
+    DShot's are 1 to 1999, and below 800 while motors idle; those of UAVCAN are up to 8191.
+    """
+    driven = output[np.nan_to_num(output) != 0.0]
+    if not len(driven) or driven.max() <= 1.0:
+        return False
+    return bool(driven.min() < PWM_FROM_US or driven.max() > PWM_UP_TO_US)
+
+
+def _normalized(file: ULogFile, output: Array, topic: str) -> tuple[Array, str]:
+    """Return outputs, normalized to 0 to 1, and a note on how."""
     if not output.shape[1]:
         return output, ""
     high = float(np.nanmax(output))
@@ -112,7 +136,7 @@ def rotor_speeds(file: ULogFile, rows_us: Array) -> Found:
     """Return the rotor speeds that the ESCs report."""
     for columns in file.instances("esc_status"):
         names = [f"esc[{i}].esc_rpm" for i in range(MAX_MOTORS) if f"esc[{i}].esc_rpm" in columns]
-        count = int(columns["esc_count"].max()) if "esc_count" in columns else len(names)
+        count = _count(columns, "esc_count")
         if names[:count]:
             rpm = np.stack([columns[name] for name in names[:count]], axis=1).astype(np.float64)
             if _is_placeholder(columns, rpm):
@@ -168,10 +192,16 @@ def gps(file: ULogFile, rows_us: Array) -> Found:
             for name, fields in GPS.items():
                 values = _scaled(columns, fields)
                 if values is not None:
+                    if name in GPS_ACCURACIES:
+                        values = np.where(np.isfinite(values), values, UNKNOWN_ACCURACY)
                     found.columns[f"sensor_{name}"] = (held(times, values, rows_us), topic)
-            if "cog_rad" in columns:
-                course = np.degrees(columns["cog_rad"].astype(np.float64)) % 360.0 * 100.0
-                found.columns["sensor_gps_cog_cdeg"] = (held(times, course, rows_us), topic)
+            course = columns.get("cog_rad", np.zeros(0))
+            is_known = np.isfinite(course)
+            if is_known.any():  # the last known one is held
+                course = np.round(np.degrees(course[is_known].astype(np.float64)) * 100.0) % TURN_CDEG
+                found.columns["sensor_gps_cog_cdeg"] = (held(times[is_known], course, rows_us), topic)
+            else:
+                found.missing.append(f"sensor_gps_cog_cdeg ({topic})")
             return found
     return Found(missing=[f"sensor_gps_* ({', '.join(GPS_TOPICS)})"])
 

@@ -50,6 +50,8 @@ ARMED = 2
 """`arming_state` of an armed vehicle, in all versions."""
 PASCAL = 0.01
 """hPa per Pa."""
+MAX_PRESSURE_HPA = 2_000.0
+"""A higher number is a pressure in Pa; the highest on the ground is below 1,100 hPa, and 2,000 Pa are at 26 km."""
 
 COLUMN_SOURCES: dict[str, tuple[str, tuple[Source, ...]]] = {
     "sensor_accel_m_s2": (LINEAR, (Source("sensor_combined", _xyz("accelerometer_m_s2")),)),
@@ -141,6 +143,7 @@ GPS: dict[str, tuple[tuple[str, float], ...]] = {
     "gps_satellites": (("satellites_used", 1.0),),
 }
 """Columns of the GPS, each with its fields and their scales, the newest first."""
+GPS_ACCURACIES = ("gps_eph_cm", "gps_epv_cm")
 GPS_TOPICS = ("vehicle_gps_position", "sensor_gps")
 MOTOR_TOPICS = ("actuator_motors", "actuator_outputs_sim", "actuator_outputs")
 BATTERY = {

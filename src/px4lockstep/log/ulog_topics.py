@@ -256,7 +256,7 @@ def topics_of(log: Log, about: About) -> list[Topic]:
     found += [GPS_TOPIC if "sensor_gps_lat_1e7" in log else IDEAL_GPS, *SENSORS]
     found += [_battery(i, about) for i in range(_width(log, "battery_voltage_v"))]
     found += [topic for topic in STATUS_TOPICS if estimate or topic.name != "estimator_status"]
-    given = {*log, *(("home",) if about.home is not None else ())}
+    given = {*log.names, *(("home",) if about.home is not None else ())}
     return [topic for topic in found if given.issuperset(topic.columns)]
 
 

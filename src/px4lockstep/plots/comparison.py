@@ -85,10 +85,11 @@ def _draw(
 ) -> tuple["Figure", "Axes"]:
     """Draw one panel per quantity; return the figure and an unused panel."""
     from matplotlib import style
-    from matplotlib.figure import Figure
+
+    from px4lockstep.plots.shown import ShownFigure
 
     with style.context(["default", STYLE, {"axes.titlepad": 8.0}]):
-        figure = Figure(figsize=SIZE_IN, dpi=DPI, layout="constrained")
+        figure = ShownFigure(figsize=SIZE_IN, dpi=DPI, layout="constrained")
         columns = -(-(len(quantities) + 1) // 2)
         panels = figure.subplots(2, columns, squeeze=False).ravel()
         for axes, quantity in zip(panels, quantities, strict=False):

@@ -44,6 +44,8 @@ def plot_flight(
     title: str = "",
     area: Area | None = None,
     bands: bool = False,
+    from_s: float | None = None,
+    to_s: float | None = None,
 ) -> "Figure":
     """Return the figure of a flight.
 
@@ -54,19 +56,24 @@ def plot_flight(
         title: Title of the figure.
         area: Fence and rally points: `Simulation.autopilot.area`.
         bands: Whether to draw modes as coloured bands.
+        from_s: First time to draw; by default the start of the log.
+        to_s: Last time to draw; by default the end of the log.
 
     Raises:
-        InputError: If the log has no position or no rows.
+        InputError: If the log has no position, or no rows in this time.
     """
     from matplotlib import style
-    from matplotlib.figure import Figure
+
+    from px4lockstep.plots.shown import ShownFigure
 
     if "pos_ned" not in log or not log.rows:
         raise InputError("can't plot this log: it has no rows, or no column pos_ned")
     places = check_waypoints(waypoints)
-    marks = numbered(log, [*events_of(log, area), *events])
+    happened = [*events_of(log, area), *events]  # of the whole log: a part of it begins without an event
+    log = log.between(from_s, to_s)
+    marks = numbered(log, happened)
     with style.context(["default", STYLE]):
-        figure = Figure(figsize=SIZE_IN, dpi=DPI, layout="constrained")
+        figure = ShownFigure(figsize=SIZE_IN, dpi=DPI, layout="constrained")
         figure.get_layout_engine().set(w_pad=0.12, h_pad=0.09, hspace=0.02, wspace=0.02)  # type: ignore[union-attr, call-arg]
         grid = figure.add_gridspec(4, 3, width_ratios=(1.08, 1.0, 1.0))
         draw_track(figure.add_subplot(grid[0:2, 0]), log, places, area or Area())

@@ -58,7 +58,8 @@ def plot_overlay(logs: Mapping[str, Log], *, title: str = "", parts_at_s: float 
         InputError: If there is no log, or one has no position or no rows.
     """
     from matplotlib import style
-    from matplotlib.figure import Figure
+
+    from px4lockstep.plots.shown import ShownFigure
 
     if not logs:
         raise InputError("there is nothing to plot; give at least one log")
@@ -67,7 +68,7 @@ def plot_overlay(logs: Mapping[str, Log], *, title: str = "", parts_at_s: float 
             raise InputError(f"can't plot the log of {label!r}: it has no rows, or no column pos_ned")
     looks = dict(zip(logs, _looks(len(logs)), strict=True))
     with style.context(["default", STYLE]):
-        figure = Figure(figsize=SIZE_IN, dpi=DPI, layout="constrained")
+        figure = ShownFigure(figsize=SIZE_IN, dpi=DPI, layout="constrained")
         grid = figure.add_gridspec(4, 3, width_ratios=(1.08, 1.0, 1.0))
         _draw_track(figure.add_subplot(grid[0:2, 0]), logs, looks)
         first: Axes | None = None

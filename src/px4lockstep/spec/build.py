@@ -1,17 +1,19 @@
 """Build a flight that is ready to run from a `Spec`."""
 
 import math
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from itertools import islice
 from typing import Any
 
-from px4lockstep.autopilots.area import area_of
+from px4lockstep.autopilots.area import Area, area_of
 from px4lockstep.autopilots.base import NativeAutopilot, Session, check_tick, landing_of
-from px4lockstep.autopilots.kinds import make_autopilot, with_injectors
+from px4lockstep.autopilots.kinds import flown_params, make_autopilot, with_injectors
 from px4lockstep.autopilots.px4_library.injectors import Injector
 from px4lockstep.engine.builder import Builder
 from px4lockstep.engine.pace import Pace
+from px4lockstep.engine.protocols import PythonAutopilot, PythonEstimator, PythonScenario, PythonWind
+from px4lockstep.engine.setpoint_stage import SetpointFunction
 from px4lockstep.engine.simulation import Simulation
 from px4lockstep.engine.streams import Streams
 from px4lockstep.environment.gravity import Gravity
@@ -30,6 +32,15 @@ from px4lockstep.spec.checks import us
 from px4lockstep.spec.code import refuse_code
 from px4lockstep.spec.flight_tables import Home
 from px4lockstep.spec.mission_time import short_of_time
+from px4lockstep.spec.own_parts import (
+    OwnPart,
+    changed_copy,
+    check_found,
+    created_parts,
+    own_kinds,
+    with_kinds,
+    with_objects,
+)
 from px4lockstep.spec.report import Report
 from px4lockstep.spec.spec import Spec
 from px4lockstep.spec.timing import Timing, build_timeline
@@ -45,7 +56,7 @@ MAX_NAMED = 10
 SAME_PLACE_M = 100.0
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Flight:
     """A flight that is ready to run, with the parts it was built from."""
 
@@ -58,11 +69,20 @@ class Flight:
     """Settings that are valid but probably not intended."""
     pace: Pace | None = None
     """The pace at which it is flown; None for as fast as possible."""
+    own_parts: Mapping[str, OwnPart] = field(default_factory=dict)
+    """Your own parts, by stage: `autopilot`, `wind`, `estimator` or `scenario`."""
+
+    def __repr__(self) -> str:
+        return f"<Flight {self.spec.aircraft.name}: {self.simulation!r}>"
 
 
 def build(
     spec: Spec,
     *,
+    autopilot: PythonAutopilot | None = None,
+    wind: PythonWind | Wind | None = None,
+    estimator: PythonEstimator | Estimator | None = None,
+    scenario: PythonScenario | Scenario | None = None,
     record: bool | None = None,
     replay: Streams | None = None,
     flies: bool = False,
@@ -71,11 +91,16 @@ def build(
     runs_code: bool = True,
     injectors: Sequence[Injector] = (),
     sinks: Sequence[LogSink] = (),
+    setpoints: SetpointFunction | None = None,
 ) -> Flight:
     """Build a flight.
 
     Args:
         spec: The spec, as returned by `load_spec`.
+        autopilot: Your own autopilot, an object with a method `step`, instead of that of the spec.
+        wind: Your own wind, or a `Wind`, instead of that of the spec. Gusts and wind of the scenario are added to it.
+        estimator: Your own estimator, or an `Estimator`, instead of that of the spec.
+        scenario: Your own scenario, or a `Scenario`, instead of that of the spec.
         record: Whether to record the streams for a replay. By default if `run.mode` is `record`.
         replay: Streams that replace scenario, wind, autopilot and, if it was recorded, the estimate.
         flies: Whether the autopilot flies a replay, with the recorded estimate.
@@ -84,6 +109,7 @@ def build(
         runs_code: Whether to start an autopilot that is external code. Without it, the flight can only be inspected.
         injectors: Python functions that publish uORB messages to real PX4 as a library.
         sinks: Log sinks, which get the rows of the log during the flight.
+        setpoints: Function that gives the autopilot its setpoints, see `Simulation`. Tables are `scenario.setpoints`.
 
     Raises:
         InputError: If the spec can't be flown or names code that the user has not chosen. The message names the file
@@ -95,44 +121,50 @@ def build(
             f"{place}: run.mode = 'replay' can't be flown; use px4lockstep.replay(spec.run.recording_in, spec=spec)"
         )
     is_flown = (replay is None or flies) and session is None
+    given = {"autopilot": autopilot, "wind": wind, "estimator": estimator, "scenario": scenario}
+    spec, own_parts = with_objects(spec, given)
     if is_flown and runs_code:
         refuse_code(spec)
     builder, report = builder or Builder(), Report(spec.places)
-    aircraft, autopilot = build_parts(spec, report, builder, is_flown=is_flown)
+    aircraft, shipped = build_parts(spec, report, builder, is_flown=is_flown)
+    if not runs_code:
+        check_found(spec, report)
     if aircraft is None or report.lines:
         raise report.error()
+    own_parts |= created_parts(spec, own_parts, is_flown=is_flown and runs_code)
+    own = {stage: part.made for stage, part in own_parts.items()}
     rate_warnings: tuple[str, ...] = ()
     if not runs_code and spec.autopilot.capabilities.needs_child:  # would be loaded here; others wait for a step
-        rate_warnings = check_tick(autopilot, spec.timeline.tick_us, is_strict=False)
-        autopilot = None
-    scenario, factor = spec.scenario, spec.run.realtime_factor
+        rate_warnings = check_tick(shipped, spec.timeline.tick_us, is_strict=False)
+        shipped = None
+    spec, mission_warnings = _without_mission(spec, own.get("autopilot"))
+    requests, factor = spec.scenario, spec.run.realtime_factor
     if not spec.timeline.has_end:  # its clients may go on after a crash
-        scenario = scenario.model_copy(update={"ends_at_crash": False})
+        requests = requests.model_copy(update={"ends_at_crash": False})
     try:
-        autopilot = with_injectors(autopilot, injectors)
+        shipped = with_injectors(shipped, injectors)
         with at(()):
             axes = builder.made(Timing.axes, spec.timeline)
-            timeline = builder.made(build_timeline, axes, scenario, spec.environment.gusts)
+            timeline = builder.made(build_timeline, axes, requests, spec.environment.gusts)
             common: dict[str, Any] = {"integrator": spec.plant.integrator, "validate": spec.run.validate_}
             common |= {"builder": builder, "sinks": sinks, "commands": spec.run.commands}
             if replay is not None:
                 timeline = timeline if timeline.is_end_known else timeline.until(int(replay.time_us[-1]))
-                common |= {"autopilot": autopilot, "seed": spec.aircraft.seed}
+                common |= {"autopilot": own.get("autopilot", shipped), "seed": spec.aircraft.seed}
                 simulation = Simulation(aircraft, timeline, replay=replay.on(timeline), **common)
-                home = (spec.home.lat_deg, spec.home.lon_deg)
-                simulation.autopilot.landing = landing_of(spec.mission, *home)
-                simulation.autopilot.area = area_of(spec.mission, *home)
             else:
-                has_own_estimator = spec.autopilot.capabilities.estimates_itself  # the log then shows the truth
+                has_its_own = spec.autopilot.capabilities.estimates_itself  # the log then shows the truth
                 is_recorded = spec.run.mode == "record" if record is None else record
+                plain = with_kinds(spec, dict.fromkeys(own_kinds(spec), "none"))
                 simulation = Simulation(
                     aircraft,
                     timeline,
-                    scenario=scenario,
-                    wind=spec.environment.only(Wind),
-                    estimator=Estimator() if has_own_estimator else spec.estimator,
-                    autopilot=session or autopilot,
+                    scenario=own.get("scenario", requests),
+                    wind=own.get("wind", plain.environment.only(Wind)),
+                    estimator=own.get("estimator", Estimator() if has_its_own else plain.estimator),
+                    autopilot=session or own.get("autopilot", shipped),
                     gusts=spec.environment.gusts,
+                    setpoints=setpoints,
                     record=is_recorded,
                     record_estimate=is_recorded and spec.run.record_estimate,
                     strict_rates=spec.px4.strict_lockstep_rates,
@@ -149,17 +181,36 @@ def build(
         )
         report.add(("timeline", name), f"{text}; end earlier or use longer periods", ("timeline",))
         raise report.error() from error
+    if replay is not None or "autopilot" in own:  # a session of the package knows its mission
+        home = (spec.home.lat_deg, spec.home.lon_deg)
+        simulation.autopilot.landing = landing_of(spec.mission, *home)
+        simulation.autopilot.area = _area(spec, aircraft)
+    if "autopilot" in own:
+        simulation.autopilot.identity = own_parts["autopilot"].hash
     _check_columns(spec, simulation)
     of_flight = (*short_of_time(spec), *weight_warnings(spec, aircraft)) if replay is None else ()
     warnings = (
         *spec.warnings,
         *rate_warnings,
+        *mission_warnings,
         *simulation.warnings,
         *_warnings(spec, spec.mission, aircraft),
         *of_flight,
     )
     pace = None if factor is None else Pace(factor)
-    return Flight(spec, simulation, spec.mission, aircraft, scenario, warnings, pace)
+    return Flight(spec, simulation, spec.mission, aircraft, requests, warnings, pace, own_parts)
+
+
+def _without_mission(spec: Spec, autopilot: object) -> tuple[Spec, tuple[str, ...]]:
+    """Return a spec without a mission if the autopilot of the user can't report one, and a warning."""
+    is_asked = any(event.action == "start_mission" for event in spec.scenario.events)
+    if autopilot is None or hasattr(autopilot, "attach") or is_asked or spec.px4.mission_path is None:
+        return spec, ()
+    why = f"{type(autopilot).__name__} has no method attach, so it can't report a mission"
+    text = f"px4.mission_path = {spec.px4.mission_path!r} has no effect: {why}"
+    scenario = spec.scenario.model_copy(update={"mission_time_s": None})
+    px4 = spec.px4.model_copy(update={"mission_path": None})
+    return changed_copy(spec, {"scenario": scenario, "px4": px4}), (text,)
 
 
 def build_aircraft(spec: Spec, builder: Builder | None = None) -> Aircraft:
@@ -270,6 +321,14 @@ def _warnings(spec: Spec, mission: Mission | None, aircraft: Aircraft) -> tuple[
         names = _listed(f"{sensor.kind} {sensor.id!r}" for sensor in spec.sensors)
         found.append(f"[[sensors]] ({names}) has no effect; the sensors of stock PX4 are in [px4.sitl.sensors]")
     return tuple(found)
+
+
+def _area(spec: Spec, aircraft: Aircraft) -> Area:
+    """Return the area of a flight whose autopilot does not run."""
+    capabilities, home = spec.autopilot.capabilities, spec.home
+    has_params = capabilities.flies and "autopilot" not in own_kinds(spec)
+    params = flown_params(spec.autopilot, spec.px4, aircraft) if has_params else {}
+    return area_of(spec.mission, home.lat_deg, home.lon_deg, params, uses_rally=capabilities.uses_rally)
 
 
 def _is_near(home: Home, planned: tuple[float, float, float]) -> bool:

@@ -60,6 +60,10 @@ def check_events_apply(tables: Tables) -> Found:
         has_autopilot=capabilities.flies,
         takes_sensor_faults=capabilities.takes_sensor_faults,
         estimates_itself=capabilities.estimates_itself,
+        takes_setpoints=capabilities.takes_setpoints,
+        no_setpoints=capabilities.no_setpoints,
+        sets_params=capabilities.sets_params,
+        param_error=tables["autopilot"].param_error,
     )
     yield from problems(tables["scenario"], around)
 

@@ -16,12 +16,13 @@ from px4lockstep.px4.missions import Mission
 from px4lockstep.reading import MAX_DEPTH as MAX_NESTING
 from px4lockstep.reading import check_path, decoded, read_regular
 from px4lockstep.reading import parse_toml as parse_within_budget
-from px4lockstep.spec.code import code_in
+from px4lockstep.spec.code import class_keys, code_in
 from px4lockstep.spec.flight_tables import OUTPUTS
 from px4lockstep.spec.report import Report
 from px4lockstep.spec.shipped import is_name, shipped_aircraft
 from px4lockstep.spec.spec import Places, Spec
 from px4lockstep.trust import Chosen, place_of
+from px4lockstep.user_code import names_code
 
 GREEK_KEY = re.compile(r"^[ \t]*(\w*[τωζμµ]\w*)[ \t]*=", re.MULTILINE)
 WHAT = "a spec file (TOML)"
@@ -186,6 +187,9 @@ class Layers:
             if own in fields and is_path(fields[own]) and isinstance(item, str):
                 item = self._path(item, here, label, folder)
             respelled[own] = self.respell(item, here, label, folder)
+            place = class_keys().get(here)
+            if place is not None and names_code(item) and folder is not None and place[-1] not in value:
+                respelled[str(place[-1])] = os.path.realpath(folder)  # beside the file that names the class
         return respelled
 
     def _path(self, text: str, key: Key, label: str, folder: Path | None) -> str:

@@ -14,13 +14,13 @@ from px4lockstep.estimation.estimator import Estimator
 from px4lockstep.part import CHECK_LATER, Key, checks_of, dotted, keys_of, show
 from px4lockstep.part.wording import unknown
 from px4lockstep.px4.missions import parse_mission
-from px4lockstep.scenario.scenario import Scenario
 from px4lockstep.spec.build import build_aircraft, build_parts
 from px4lockstep.spec.checks import CHECKS, Tables
 from px4lockstep.spec.code import code_in
 from px4lockstep.spec.compat import NAME, differences, is_theirs, with_defaults
 from px4lockstep.spec.files import Layers, find_file
-from px4lockstep.spec.overrides import apply_overrides
+from px4lockstep.spec.mission_time import with_requests
+from px4lockstep.spec.overrides import add_events, apply_overrides
 from px4lockstep.spec.params_value import read_params_file
 from px4lockstep.spec.report import MAX_FOUND
 from px4lockstep.spec.shipped import check_strictly, is_name, mission_of, shipped_aircraft
@@ -31,15 +31,13 @@ from px4lockstep.vehicle.actuators import Actuation
 from px4lockstep.vehicle.aircraft import Aircraft, completed_power
 from px4lockstep.vehicle.airframe import MISSING_INERTIA, Airframe
 
-ARM_TIME_S = 1.0
-MISSION_TIME_S = 2.0
-
 
 def load_spec(
     source: str | Path,
     overrides: Mapping[str, Any] | None = None,
     settings: Sequence[str] = (),
     *,
+    events: Sequence[Mapping[str, Any]] = (),
     reads_mission: bool = True,
     trust: bool = False,
     compat: bool = False,
@@ -50,6 +48,7 @@ def load_spec(
         source: Name of a built-in aircraft (`x500`), or path of a TOML file.
         overrides: Values by dotted key that replace those of the file: `{"environment.wind": "ou"}`.
         settings: Overrides in the form of the command line: `["environment.wind=ou"]`.
+        events: Events in addition to those of the file: `[{"at_s": 40.0, "action": "return"}]`.
         reads_mission: Whether to read the mission as well; otherwise `spec.mission` reads it on first access.
         trust: Whether to run code that the files name, in any folder: see docs/howto/untrusted_files.md.
         compat: Whether omitted keys have the defaults of PX4Lockstep.jl, as with the key `compat` in the file.
@@ -70,6 +69,7 @@ def load_spec(
     layers.data |= {"compat": NAME} if compat else {}
     could_be_theirs = is_theirs(layers.data, iter(layers.read))
     apply_overrides(layers, overrides or {}, settings)
+    add_events(layers, events)
     spec = checked(layers, reads_mission=reads_mission)
     if could_be_theirs:
         spec._warnings = differences(layers.data, vars(spec), str(source))
@@ -173,23 +173,13 @@ def _fill_in(tables: Tables, made: Callable[..., Any]) -> None:
     if {"actuation", "power"} <= tables.keys():
         tables["power"] = made(completed_power, tables["actuation"], tables["power"])
     if {"px4", "scenario"} <= tables.keys():
-        tables["scenario"] = made(_scenario, tables["scenario"], tables["px4"].mission_path is not None)
+        tables["scenario"] = made(with_requests, tables["scenario"], tables["px4"].mission_path is not None)
     if {"timeline", "estimator"} <= tables.keys():
         tables["estimator"] = made(_estimator, tables["estimator"], tables["timeline"].dt_autopilot_s)
 
 
 def _estimator(estimator: Estimator, tick_s: float) -> Estimator:
     return estimator if estimator.dt_est_s is not None else estimator.model_copy(update={"dt_est_s": tick_s})
-
-
-def _scenario(scenario: Scenario, has_mission: bool) -> Scenario:
-    actions = [event.action for event in scenario.events]
-    changes = {}
-    if scenario.arm_time_s is None and has_mission and "arm" not in actions:
-        changes["arm_time_s"] = ARM_TIME_S
-    if scenario.mission_time_s is None and has_mission and "start_mission" not in actions:
-        changes["mission_time_s"] = MISSION_TIME_S
-    return scenario.model_copy(update=changes)
 
 
 @functools.cache

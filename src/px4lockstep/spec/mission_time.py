@@ -16,7 +16,11 @@ from px4lockstep.environment.projection import MapProjection
 from px4lockstep.errors import InputError
 from px4lockstep.px4.missions import Command, Mission, MissionItem
 from px4lockstep.px4.parameters import known_parameters, resolve
+from px4lockstep.scenario.scenario import Scenario
 from px4lockstep.spec.spec import Spec
+
+ARM_TIME_S = 1.0
+MISSION_TIME_S = 2.0
 
 MAX_VISITS = 10_000
 """Number of visited items after which the estimate stops; it is then too short."""
@@ -129,3 +133,19 @@ def _descent_s(height_m: float, params: Params) -> float:
     descent_s = max(0.0, height_m - high_m) / fast
     descent_s += max(0.0, min(height_m, high_m) - low_m) / (0.5 * (fast + slow))
     return descent_s + max(0.0, min(height_m, low_m)) / slow
+
+
+def with_requests(scenario: Scenario, has_mission: bool) -> Scenario:
+    """Return a scenario that arms and starts the mission, if it does not request them itself.
+
+    Without a mission it requests nothing; with setpoints it only arms.
+    """
+    actions = [event.action for event in scenario.events]
+    changes = {}
+    gives_setpoints = scenario.gives_setpoints
+    if scenario.arm_time_s is None and (has_mission or gives_setpoints) and "arm" not in actions:
+        changes["arm_time_s"] = ARM_TIME_S
+    starts = has_mission and not gives_setpoints and "start_mission" not in actions
+    if scenario.mission_time_s is None and starts:
+        changes["mission_time_s"] = MISSION_TIME_S
+    return scenario.model_copy(update=changes)

@@ -15,7 +15,7 @@ from px4lockstep.trust import Chosen
 MAX_SHOWN = 100
 PART = re.compile(r"[^.\[\]=\s]+|\[\d+\]")
 INDEX = re.compile(r"\d{1,9}|\[\d{1,9}\]", re.ASCII)
-BARE = re.compile(r"[A-Za-z_./~][\w./~+-]*")
+BARE = re.compile(r"[A-Za-z_./~][\w./~+:-]*")
 
 
 def parse_override(text: str) -> tuple[str, Any]:
@@ -74,6 +74,14 @@ def apply_overrides(
             layers.report.lines.append(f"{place}: {error}")
         else:
             _apply(layers, place, name, value, folder)
+
+
+def add_events(layers: Layers, events: Sequence[Mapping[str, Any]]) -> None:
+    """Add events of the command line to those of the merged files; errors are added to the report."""
+    scenario = layers.data.get("scenario")
+    listed = scenario.get("events", ()) if isinstance(scenario, dict) else ()
+    if events and isinstance(listed, tuple):
+        _apply(layers, Chosen("--event"), "scenario.events", [*listed, *events], Path.cwd())
 
 
 def _shown(text: str) -> str:

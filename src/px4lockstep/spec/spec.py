@@ -84,7 +84,11 @@ class Spec(Part):
     _places: Places = PrivateAttr(default_factory=lambda: Places(Chosen("spec")))  # created in Python
     _missions: dict[str, Mission] = PrivateAttr(default_factory=dict)
     _untrusted: dict[Key, Any] = PrivateAttr(default_factory=dict)
+    _sources: Mapping[str, str] = PrivateAttr(default_factory=dict)
     _warnings: tuple[str, ...] = PrivateAttr(default=())
+
+    def __repr__(self) -> str:
+        return f"<Spec {self.aircraft.name}: autopilot {self.autopilot.kind}, seed {self.aircraft.seed}; see to_toml>"
 
     @property
     def places(self) -> Places:
@@ -95,6 +99,11 @@ class Spec(Part):
     def untrusted(self) -> dict[Key, Any]:
         """Code that the files name and the user has not chosen, by key, as decided when the files were loaded."""
         return self._untrusted
+
+    @property
+    def sources(self) -> Mapping[str, str]:
+        """Text of the user's Python files by path, if it does not have to be read; those of a campaign."""
+        return self._sources
 
     @property
     def warnings(self) -> tuple[str, ...]:

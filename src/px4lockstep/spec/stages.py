@@ -44,6 +44,7 @@ STAGES = {
     "mission": Stage("The mission.", is_recorded=True, is_fixed=True),
     "autopilot": Stage("The autopilot and its parameters.", is_recorded=True),
     "autopilot_kind": Stage("Which autopilot flies.", is_recorded=True, is_fixed=True),
+    "own_options": Stage("Arguments of your own classes.", is_recorded=True, is_fixed=True),
     "autopilot_start": Stage("Startup options of PX4 and its host.", is_recorded=True, is_started_with=True),
 }
 

@@ -33,7 +33,7 @@ def _table(data: dict[str, Any], key: Key) -> Iterator[str]:
             tables[own] = value
     for own, value in data.items():
         if own not in tables:
-            yield f"{_key(own)} = {_value(value)}"
+            yield f"{_key(own)} = {value_text(value)}"
     for own, value in tables.items():
         inner: Key = (*key, _key(own))
         if not isinstance(value, dict) and not value:
@@ -48,9 +48,10 @@ def _key(name: str) -> str:
     return tomli_w.dumps({name: 0}).removesuffix(" = 0\n")
 
 
-def _value(value: Any) -> str:
+def value_text(value: Any) -> str:
+    """Return a value as it is written in a TOML file."""
     if not isinstance(value, list | tuple):
         return tomli_w.dumps({"x": value}).removeprefix("x = ").removesuffix("\n")
-    items = [_value(item) for item in value]
+    items = [value_text(item) for item in value]
     line = f"[{', '.join(items)}]"
     return line if len(line) <= WIDTH else "[\n" + "".join(f"    {item},\n" for item in items) + "]"

@@ -15,6 +15,7 @@ from px4lockstep.engine.timeline import Timeline
 from px4lockstep.errors import SimulationError
 from px4lockstep.integrators.solver import Integrator, tolerances
 from px4lockstep.log.log import Log
+from px4lockstep.reprs import ShortRepr
 from px4lockstep.verification.quantities import Array, Quantity, error, quantities_of
 
 Make = Callable[[Integrator, Timeline], Simulation]
@@ -46,8 +47,8 @@ class IntegratorRun:
         return float(self.errors[name].max())
 
 
-@dataclass(frozen=True)
-class Comparison:
+@dataclass(frozen=True, repr=False)
+class Comparison(ShortRepr):
     """Integrators compared with a reference, in the given order."""
 
     quantities: tuple[Quantity, ...]

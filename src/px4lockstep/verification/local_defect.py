@@ -27,6 +27,7 @@ import numpy.typing as npt
 from px4lockstep.engine.simulation import Simulation
 from px4lockstep.engine.timeline import AXIS_BITS, Periodic, Timeline
 from px4lockstep.integrators.solver import Integrator
+from px4lockstep.reprs import ShortRepr
 from px4lockstep.verification.comparison import Make
 from px4lockstep.verification.quantities import Array, Quantity, error, magnitude, quantities_of
 
@@ -66,8 +67,8 @@ class Defect:
         return 0 if self.ratios is None else int(np.count_nonzero(~np.isnan(self.ratios[name])))
 
 
-@dataclass(frozen=True)
-class LocalDefect:
+@dataclass(frozen=True, repr=False)
+class LocalDefect(ShortRepr):
     """The local defects of integrators along a flight, in the given order."""
 
     quantities: tuple[Quantity, ...]

@@ -5,7 +5,7 @@ rotors and buses by the largest difference.
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 import numpy.typing as npt
@@ -31,7 +31,7 @@ class Quantity:
     name: str
     unit: str
     source: str  # the group of the state, or the field of the plant's outputs
-    size: Callable[[Array], Array]  # from rows of vectors to the size of each
+    size: Callable[[Array], Array] = field(repr=False)  # from rows of vectors to the size of each
 
     @property
     def column(self) -> str:

@@ -97,8 +97,9 @@ def contents_of(recording: Recording) -> Contents:
     source = recording.source
     texts = {"spec": source.spec, "state_names": "\n".join(recording.state_names), "mission": source.mission}
     arrays = {stream.path: array_of(recording, stream.name) for stream in IN_RECORDING}
-    if not len(recording.streams.estimates):
-        del arrays["streams/estimates"]
+    for stream in IN_RECORDING:
+        if stream.is_chosen and not len(arrays[stream.path]):
+            del arrays[stream.path]
     arrays |= {"streams/gusts": recording.streams.gusts, "plant/initial_state": recording.initial_state}
     attributes = _layout() | {
         "integrator": recording.integrator,

@@ -17,6 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 from px4lockstep.errors import InputError
+from px4lockstep.flights.latest import run_path
 from px4lockstep.flights.recording import contents as parts
 from px4lockstep.flights.recording.contents import FORMAT, VERSION, Contents, contents_of, recording_of
 from px4lockstep.flights.recording.migrations import migrated
@@ -59,19 +60,19 @@ def read_recording(path: str | Path) -> Recording:
     """Read a recording strictly: any deviation from what was written is an error.
 
     Args:
-        path: The file, or its run folder.
+        path: The file, its run folder, or `latest` for the newest run folder in `runs/`.
 
     Raises:
         InputError: If the file does not exist, is not a recording, is damaged, has an unsupported version, or is
             inconsistent; the message says what is wrong.
     """
     check_path(path)
-    file = Path(path)
+    file = path = run_path(path)
     if file.is_dir():
         file = file / NAME
         if not file.exists():
-            if not (Path(path) / IN_EVERY_RUN).exists():
-                if (Path(path) / "log.parquet").exists():
+            if not (path / IN_EVERY_RUN).exists():
+                if (path / "log.parquet").exists():
                     raise InputError(f"{path} has a log, but no {NAME}: an imported flight can't be replayed")
                 raise InputError(f"{path} is not a run folder: it has neither {NAME} nor {IN_EVERY_RUN}")
             raise InputError(

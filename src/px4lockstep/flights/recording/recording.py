@@ -15,6 +15,7 @@ from px4lockstep.engine.simulation import Simulation
 from px4lockstep.engine.snapshot import Snapshot
 from px4lockstep.engine.streams import BOUNDARY, BY_NAME, CHANGE, Streams
 from px4lockstep.errors import InputError, SimulationError, StateError
+from px4lockstep.reprs import ShortRepr
 
 
 @dataclass(frozen=True)
@@ -32,8 +33,8 @@ class FlightSource:
     versions: Mapping[str, str] = field(default_factory=dict)
 
 
-@dataclass(frozen=True)
-class Recording:
+@dataclass(frozen=True, repr=False)
+class Recording(ShortRepr):
     """A flight that has ended: its source, the inputs of the plant, and the plant's response.
 
     Args:

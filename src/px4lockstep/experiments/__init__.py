@@ -1,0 +1,1 @@
+"""Experiments: measure the response of a control loop, sweep inputs, and tune gains."""
