@@ -17,6 +17,11 @@ MIN_PREFIX = 3
 """Minimum length of an unknown name for which known names that begin with it are suggested."""
 
 
+def counted(number: int, noun: str) -> str:
+    """Return a number with its noun, for a message: `1 row`, `2,000 rows`."""
+    return f"{number:,} {noun}{'' if number == 1 else 's'}"
+
+
 class LockstepError(Exception):
     """Base class of all errors that px4lockstep raises on purpose."""
 

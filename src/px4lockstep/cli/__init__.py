@@ -11,6 +11,7 @@ from px4lockstep.cli.output import write_err
 from px4lockstep.errors import InputError, LockstepError, OutputError, close_names
 
 FAILED, BAD_INPUT = 1, 2
+PROGRAM, COMPLETE = "px4lockstep", "_PX4LOCKSTEP_COMPLETE"
 
 
 def main() -> None:
@@ -48,8 +49,10 @@ def _run(arguments: list[str]) -> int:
     from px4lockstep.cli.app import app
 
     command = typer.main.get_command(app)
+    if COMPLETE in os.environ:  # the shell asks for completions, or for the script that does so
+        command.main(arguments, PROGRAM)
     try:
-        with command.make_context("px4lockstep", arguments) as context:
+        with command.make_context(PROGRAM, arguments) as context:
             command.invoke(context)
     except typer.Exit as end:
         return end.exit_code

@@ -4,7 +4,6 @@ Each command is implemented in a separate module, which is imported when the com
 literal bracket is written as a backslash and a bracket.
 """
 
-import os
 from pathlib import Path
 from typing import Annotated
 
@@ -12,23 +11,30 @@ import typer
 
 from px4lockstep import __version__
 from px4lockstep.cli.campaign_commands import campaign_app
+from px4lockstep.cli.completion import formats, missions, runs_and_files
 from px4lockstep.cli.declare import (
+    CompatOption,
+    EventOption,
     ForceOption,
     JsonOption,
     OutOption,
     PlotsOption,
+    SetOption,
+    SpecArgument,
     TrustOption,
     VerboseOption,
     command,
 )
+from px4lockstep.cli.experiment_commands import experiments_app
 from px4lockstep.cli.help import Group, Root
 from px4lockstep.cli.params_commands import params_app
+from px4lockstep.cli.response_commands import responses_app
+from px4lockstep.cli.spec_commands import spec_app
 
 app = typer.Typer(
     cls=Root,
     help="Deterministic, fast flight simulation for PX4, in lockstep.",
     no_args_is_help=True,
-    add_completion=False,
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["--help", "-h"]},
 )
@@ -72,19 +78,6 @@ def bench(as_json: JsonOption = False) -> None:
     """Benchmark the simulator: times real time, and relative to the same plant in C."""
 
 
-SpecArgument = Annotated[
-    str, typer.Argument(metavar="SPEC", help="Built-in aircraft (such as x500) or path of a spec file.")
-]
-FolderArgument = Annotated[Path, typer.Argument(metavar="RUN", help="Run folder.")]
-SetOption = Annotated[
-    list[str] | None,
-    typer.Option("--set", metavar="TABLE.KEY=VALUE", help="Override a value of the spec. Can be repeated."),
-]
-CompatOption = Annotated[
-    bool, typer.Option("--compat", help="Give omitted keys the defaults of PX4Lockstep.jl, for files written for it.")
-]
-
-
 @command(app, "run.run_spec")
 def run(
     spec: SpecArgument,
@@ -93,6 +86,11 @@ def run(
     params: Annotated[
         Path | None, typer.Option(metavar="FILE", help="Parameter file (.params) as QGroundControl saves it.")
     ] = None,
+    mission: Annotated[
+        str | None,
+        typer.Option(metavar="FILE", help="Mission file (.plan, .waypoints) or built-in one.", autocompletion=missions),
+    ] = None,
+    events: EventOption = None,
     seed: Annotated[str | None, typer.Option(metavar="N", help="Random seed.")] = None,
     out: Annotated[
         Path | None, typer.Option("--out", metavar="DIR", help="Run folder. Default: runs/NAME-TIME.")
@@ -111,7 +109,9 @@ def run(
     """
 
 
-RecordedArgument = Annotated[Path, typer.Argument(metavar="RUN", help="Run folder or recording file.")]
+RecordedArgument = Annotated[
+    str, typer.Argument(metavar="RUN", help="Run folder, latest, or recording file.", autocompletion=runs_and_files)
+]
 
 
 @command(app, "replay.replay_run")
@@ -137,12 +137,7 @@ def branch(
     recorded: RecordedArgument,
     at_s: Annotated[float, typer.Option("--at", metavar="T", help=r"Time at which to leave the recorded flight \[s].")],
     settings: SetOption = None,
-    events: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--event", metavar="KEY=VALUE,…", help="Additional event: at_s=40,action=return. Can be repeated."
-        ),
-    ] = None,
+    events: EventOption = None,
     count: Annotated[
         int, typer.Option(metavar="N", help="Number of branches. Each after the first uses the next seed.")
     ] = 1,
@@ -163,8 +158,18 @@ def branch(
 
 @command(app, "diff.diff_runs")
 def diff(
-    first: Annotated[Path, typer.Argument(metavar="RUN_A", help="First run folder, or a log such as FILE.ulg.")],
-    second: Annotated[Path, typer.Argument(metavar="RUN_B", help="Second run folder, or a log such as FILE.ulg.")],
+    first: Annotated[
+        str,
+        typer.Argument(
+            metavar="RUN_A", help="First run folder, latest, or a log such as FILE.ulg.", autocompletion=runs_and_files
+        ),
+    ],
+    second: Annotated[
+        str,
+        typer.Argument(
+            metavar="RUN_B", help="Second run folder, latest, or a log such as FILE.ulg.", autocompletion=runs_and_files
+        ),
+    ],
     offset_s: Annotated[
         float | None,
         typer.Option(
@@ -212,31 +217,51 @@ def determinism(
 @command(app, "folders.plot_runs")
 def plot(
     sources: Annotated[
-        list[Path], typer.Argument(metavar="RUN", help="Run folder; several, also logs and recordings, are overlaid.")
+        list[str],
+        typer.Argument(
+            metavar="RUN",
+            help="Run folder or latest; several, also logs and recordings, are overlaid.",
+            autocompletion=runs_and_files,
+        ),
     ],
     labels: Annotated[
-        str | None, typer.Option(metavar="LABEL,LABEL,…", help="Comma-separated labels of several flights.")
+        list[str] | None, typer.Option(metavar="LABEL,LABEL,…", help="Comma-separated labels of several flights.")
+    ] = None,
+    from_s: Annotated[float | None, typer.Option("--from", metavar="T", help=r"First time to draw \[s].")] = None,
+    to_s: Annotated[float | None, typer.Option("--to", metavar="T", help=r"Last time to draw \[s].")] = None,
+    columns: Annotated[
+        list[str] | None,
+        typer.Option(metavar="NAME,NAME,…", help="Columns of the log to draw, one panel each: pos_ned,vel_ned."),
     ] = None,
     out: OutOption = None,
     force: ForceOption = False,
 ) -> None:
     """Plot the flight of a run folder, or overlay several flights.
 
-    One run folder is drawn to its plots.png, a ULog file to plots.png in the current folder, several flights to
-    overlay.png there.
+    One run folder is drawn to its plots.png, or with --from, --to or --columns to its part.png; a ULog file to
+    plots.png or part.png in the current folder, several flights to overlay.png there.
     """
 
 
 @command(app, "folders.export_run")
 def export(
-    folder: Annotated[Path, typer.Argument(metavar="RUN", help="Run folder or log file.")],
+    folder: Annotated[
+        str, typer.Argument(metavar="RUN", help="Run folder, latest, or log file.", autocompletion=runs_and_files)
+    ],
     to: Annotated[
-        str, typer.Option("--format", metavar="FORMAT", help="csv, parquet, ulog, kml, gpx, mat or params.")
+        str,
+        typer.Option(
+            "--format", metavar="FORMAT", help="csv, parquet, ulog, kml, gpx, mat or params.", autocompletion=formats
+        ),
     ] = "csv",
     out: OutOption = None,
     columns: Annotated[
-        str | None, typer.Option(metavar="NAME,NAME,…", help="Comma-separated columns, for csv, parquet and mat.")
+        list[str] | None, typer.Option(metavar="NAME,NAME,…", help="Comma-separated columns, for csv, parquet and mat.")
     ] = None,
+    all_columns: Annotated[
+        bool,
+        typer.Option("--all-columns", help="Keep columns that are constant in the flight (csv, parquet, mat)."),
+    ] = False,
     rate: Annotated[
         float | None, typer.Option(metavar="HZ", help="Maximum rate of state topics (ulog) or track (kml, gpx).")
     ] = None,
@@ -317,39 +342,7 @@ def trust_command(
     """Trust a folder: files in it may name code to run, such as the PX4 library or metrics in Python."""
 
 
-spec_app = typer.Typer(cls=Group, help="List, show and check spec files.", no_args_is_help=True)
 app.add_typer(spec_app, name="spec")
-
-
-@spec_app.callback()
-def spec_common() -> None:
-    """List, show and check spec files."""
-    os.environ["NUMBA_DISABLE_JIT"] = "1"  # nothing is flown here, so nothing needs to be compiled
-
-
-@command(spec_app, "spec.list_specs", "list")
-def spec_list() -> None:
-    """List the built-in aircraft and missions."""
-
-
-@command(spec_app, "spec.show_spec", "show")
-def spec_show(spec: SpecArgument, settings: SetOption = None, compat: CompatOption = False) -> None:
-    """Print a spec with everything it inherits and all defaults."""
-
-
-@command(spec_app, "spec.check_spec", "check")
-def spec_check(spec: SpecArgument, settings: SetOption = None, compat: CompatOption = False) -> None:
-    """Check a spec without flying it.
-
-    Exit codes: 0 OK, 2 the spec is invalid.
-    """
-
-
-@command(spec_app, "spec.print_schema", "schema")
-def spec_schema() -> None:
-    """Print the JSON schema of spec files."""
-
-
 app.add_typer(params_app, name="params")
 
 
@@ -382,3 +375,5 @@ def uorb_verify(lib: LibOption = None, msg: MsgOption = None, as_json: JsonOptio
 
 
 app.add_typer(campaign_app, name="campaign")
+app.add_typer(responses_app)
+app.add_typer(experiments_app)

@@ -24,6 +24,8 @@ def run_bench(as_json: bool) -> int:
     if reporter.compiled_count > 0 and FRESH not in os.environ:
         command = [sys.executable, "-P", "-m", "px4lockstep", "bench", *(["--json"] if as_json else [])]
         return subprocess.run(command, env={**os.environ, FRESH: "1"}, check=False).returncode
+    if not as_json:
+        write_err("measuring; takes about a minute\n")  # a moving progress line would disturb it
     measurements, notes = measure()
     if as_json:
         print_json([measurement.as_dict() for measurement in measurements], indent=2)

@@ -1,6 +1,5 @@
 """`px4lockstep branch`: continue a recorded flight from a given time, with changes."""
 
-import re
 from collections.abc import Sequence
 from pathlib import Path
 from tempfile import TemporaryFile
@@ -11,28 +10,26 @@ from rich.table import Table
 
 from px4lockstep.cli.console import Console
 from px4lockstep.cli.crash import last_lines
+from px4lockstep.cli.events import parse_events
 from px4lockstep.cli.interrupts import interrupts
 from px4lockstep.cli.output import print_json, write_err
 from px4lockstep.cli.run import finish, fly_into
 from px4lockstep.cli.watched import in_child, remedy
-from px4lockstep.errors import InputError, LockstepError, OutputError
+from px4lockstep.errors import LockstepError, OutputError
 from px4lockstep.flights.branch import Trunk, branch_specs
 from px4lockstep.flights.changes import Change
 from px4lockstep.flights.folder import RunFolder, check_outputs, fresh_folder, summary_of
 from px4lockstep.flights.fork import fork, is_of_px4
+from px4lockstep.flights.latest import run_path
 from px4lockstep.flights.outcome import is_success
 from px4lockstep.flights.recording.file import read_recording
 from px4lockstep.flights.recording.recording import Recording
 from px4lockstep.processes import crash_of
 from px4lockstep.px4.console import console_into, printed_in
-from px4lockstep.spec.overrides import parse_override
-
-COMMA = re.compile(r",(?![^\[\]\"]*[\]\"])")
-"""A comma between the keys of an event, not inside an array or a string."""
 
 
 def branch_run(
-    recorded: Path,
+    recorded: str | Path,
     at_s: float,
     count: int,
     plots: bool,
@@ -44,13 +41,13 @@ def branch_run(
     out: Path | None = None,
 ) -> int:
     """Fly branches and write a run folder for each; return the exit code, 1 if a branch failed."""
-    wanted = [parse_event(text) for text in events]
+    wanted, recorded = parse_events(events), run_path(recorded)
     recording = read_recording(recorded)
     if is_of_px4(recording):
         root = out or fresh_folder(f"{recorded.name}-branch")
         asked = {"settings": settings, "events": wanted, "count": count, "plots": plots, "force": force, "trust": trust}
         return _fork(recorded, recording, at_s, root, asked, as_json)
-    trunk = Trunk.of(recording, at_s)
+    trunk = Trunk.of(recorded, at_s, trust=trust)
     flown: list[tuple[dict[str, Any], tuple[Change, ...]]] = []
     unwritten: OutputError | None = None
     for number, (spec, changes) in enumerate(branch_specs(trunk.spec, {}, settings, wanted, trunk.at_us, count), 1):
@@ -62,7 +59,7 @@ def branch_run(
             place = out / f"branch-{number}" if count > 1 else out
             folder = RunFolder.create(place, flight, holds_log=True, force=force)
             run = fly_into(folder, flight, quiet=as_json)
-            unwritten = finish(folder, run, plots=plots)
+            unwritten = finish(folder, run, plots=plots, quiet=as_json)
             flown.append((summary_of(run, folder.path), changes))
         if interrupts.is_noted or unwritten is not None:
             break
@@ -94,17 +91,6 @@ def _fork(run: Path, recording: Recording, at_s: float, root: Path, asked: dict[
             write_err("\n".join([*lines, remedy(number)]))
 
         return in_child(fly, tell)
-
-
-def parse_event(text: str) -> dict[str, Any]:
-    """Parse an event of the command line: `at_s=40,action=disable_motor,motor=1`."""
-    try:
-        pairs = [parse_override(part) for part in COMMA.split(text)]
-        if len(dict(pairs)) < len(pairs):
-            raise InputError("a key is given twice")
-        return dict(pairs)
-    except InputError as error:
-        raise InputError(f"--event {text}: {error}. Write an event as at_s=40,action=return") from error
 
 
 def _show(

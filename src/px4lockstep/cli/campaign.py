@@ -1,5 +1,6 @@
 """`px4lockstep campaign`: fly many runs, show and plot the results, rerun one of them."""
 
+import os
 from contextlib import AbstractContextManager, nullcontext, suppress
 from pathlib import Path
 from typing import Any, Literal, cast
@@ -11,35 +12,72 @@ from px4lockstep.campaigns.campaign import Campaign
 from px4lockstep.campaigns.figure import plot_campaign
 from px4lockstep.campaigns.folder import PLOTS, SUMMARY, CampaignFolder
 from px4lockstep.campaigns.metrics import metrics_of
-from px4lockstep.campaigns.result_rows import ERROR, Row
-from px4lockstep.campaigns.results import read_results, results_of
-from px4lockstep.campaigns.results_table import Results
+from px4lockstep.campaigns.result_rows import ERROR, Executor, Row
+from px4lockstep.campaigns.run import CampaignResult, fly_campaign, row_of, started_campaign
 from px4lockstep.campaigns.run import Progress as Done
-from px4lockstep.campaigns.run import fly_campaign, row_of, started_campaign
-from px4lockstep.campaigns.summary import summary_of
+from px4lockstep.campaigns.starting import starting_campaign
+from px4lockstep.campaigns.tables import METRIC_HEADS, about_rows, metric_rows, numbers_of, results_in
 from px4lockstep.cli.console import Console
 from px4lockstep.cli.interrupts import interrupts
 from px4lockstep.cli.output import print_json, write_err, write_out
+from px4lockstep.cli.progress import working
 from px4lockstep.cli.run import Options, RecordedFlight, fly_spec
 from px4lockstep.errors import InputError, LockstepError
+from px4lockstep.flights.latest import campaign_path
 from px4lockstep.flights.recorded import without_files
 from px4lockstep.flights.run import Run
-from px4lockstep.io import check_new, to_json
+from px4lockstep.io import atomic_write, check_new, to_json
 from px4lockstep.plots.flight import save_plot
+from px4lockstep.spec.load import load_spec
+from px4lockstep.spec.shipped import is_name
 from px4lockstep.trust import is_trusted
 
 FLOWN = 0
-MAX_SHOWN = 6
 
 
-def run_file(file: Path, engine: str, plots: bool, as_json: bool, **options: Any) -> int:
+def init_file(file: Path, base: str, force: bool) -> int:
+    """Write a campaign file to start from; return the exit code."""
+    target = check_new(file, force=force)
+    load_spec(base)  # an unknown or invalid aircraft is an error now, not when the campaign is flown
+    flown = base if is_name(base) else os.path.relpath(base, target.parent)
+    with atomic_write(target) as written:
+        written.write(starting_campaign(flown, str(target), target.stem).encode())
+    write_out(f"{target}\nedit it, then: px4lockstep campaign run {target}\n")
+    return FLOWN
+
+
+def run_file(file: str | Path, engine: str, plots: bool, as_json: bool, **options: Any) -> int:
     """Fly a campaign with the options of `run_campaign`; return the exit code."""
     if engine not in ("local", "dask"):
         raise InputError(f"--engine {engine} is unknown; allowed: local, dask")
-    console = Console(stderr=True)
+    source = campaign_path(file) if options.get("resume") else file
+    started = started_campaign(source, engine=cast(Literal["local", "dask"], engine), **options)
+    flown = fly_with_progress(started, quiet=as_json)
+    folder = flown.folder
+    with interrupts.deferred():
+        summary = numbers_of(folder)
+        folder.write(SUMMARY, to_json(summary, indent=2) + "\n")
+        if plots and flown.is_complete:
+            with suppress(KeyboardInterrupt), interrupts.raised():
+                save_plot(plot_campaign(results_in(folder)), folder.path / PLOTS)
+        _show(summary, as_json)
+        if not flown.is_complete:
+            trust = "" if is_trusted(folder.path) or not folder.campaign.names_code else " --trust"
+            write_err(
+                f"interrupted: {folder.path} has {summary['runs']} of {folder.campaign.runs} runs; continue with "
+                f"px4lockstep campaign run {folder.path} --resume{trust}\n"
+            )
+            return interrupts.code
+    return FLOWN
+
+
+def fly_with_progress(
+    starting: AbstractContextManager[tuple[CampaignFolder, Executor]], *, quiet: bool
+) -> CampaignResult:
+    """Start a campaign and fly it, with a progress bar unless it is quiet; a signal lets the current runs finish."""
     with (
-        _progress(console, quiet=as_json) as bar,
-        started_campaign(file, engine=cast(Literal["local", "dask"], engine), **options) as (folder, executor),
+        progress_bar(Console(stderr=True), quiet=quiet) as bar,
+        starting as (folder, executor),
         interrupts.deferred(),
     ):
 
@@ -50,22 +88,7 @@ def run_file(file: Path, engine: str, plots: bool, as_json: bool, **options: Any
 
         for warning in folder.campaign.warnings:
             write_err(f"warning: {warning}\n")
-        flown = fly_campaign(folder, executor, watch)
-    with interrupts.deferred():
-        summary = _numbers(folder)
-        folder.write(SUMMARY, to_json(summary, indent=2) + "\n")
-        if plots and flown.is_complete:
-            with suppress(KeyboardInterrupt), interrupts.raised():
-                save_plot(plot_campaign(_results(folder)), folder.path / PLOTS)
-        _show(summary, as_json)
-        if not flown.is_complete:
-            trust = "" if is_trusted(folder.path) or not folder.campaign.names_code else " --trust"
-            write_err(
-                f"interrupted: {folder.path} has {summary['runs']} of {folder.campaign.runs} runs; continue with "
-                f"px4lockstep campaign run {folder.path} --resume{trust}\n"
-            )
-            return interrupts.code
-    return FLOWN
+        return fly_campaign(folder, executor, watch)
 
 
 class CampaignProgress(Progress):
@@ -88,30 +111,32 @@ class CampaignProgress(Progress):
         self.update(self._task, completed=max(new, 0), state=state)
 
 
-def _progress(console: Console, *, quiet: bool) -> AbstractContextManager[object]:
+def progress_bar(console: Console, *, quiet: bool) -> AbstractContextManager[object]:
+    """Return a progress bar; nothing if it is quiet or there is no terminal."""
     return nullcontext() if quiet or not console.is_terminal else CampaignProgress(console)
 
 
-def show_folder(folder: Path, as_json: bool) -> int:
+def show_folder(folder: str | Path, as_json: bool) -> int:
     """Print the results of a campaign, complete or not."""
-    _show(_numbers(CampaignFolder.open(folder)), as_json)
+    _show(numbers_of(CampaignFolder.open(campaign_path(folder))), as_json)
     return FLOWN
 
 
-def plot_folder(folder: Path, force: bool, out: Path | None = None) -> int:
+def plot_folder(folder: str | Path, force: bool, out: Path | None = None) -> int:
     """Plot the results of a campaign, complete or not."""
-    opened = CampaignFolder.open(folder)
-    target = check_new(out or folder / PLOTS, force=force)
-    save_plot(plot_campaign(_results(opened)), target)
+    opened = CampaignFolder.open(campaign_path(folder))
+    target = check_new(out or opened.path / PLOTS, force=force)
+    with working("drawing the figure"):
+        save_plot(plot_campaign(results_in(opened)), target)
     write_out(f"{target}\n")
     return FLOWN
 
 
-def rerun_one(folder: Path, index: int, trust: bool, out: Path | None = None, **options: Any) -> int:
+def rerun_one(folder: str | Path, index: int, trust: bool, out: Path | None = None, **options: Any) -> int:
     """Rerun a run, with log and recording; return the exit code, which is 0 if the flight is identical."""
-    opened = CampaignFolder.open(folder, trust=trust)
+    opened = CampaignFolder.open(campaign_path(folder), trust=trust)
     row = row_of(opened, index)
-    out = out or folder / f"run-{index:05d}"
+    out = out or opened.path / f"run-{index:05d}"
     if out.is_dir() and any(out.iterdir()):
         raise InputError(f"{out} is not empty: run {index} has been rerun before. See its files, or give another --out")
     spec = opened.campaign.spec(opened.campaign.overrides(index, row.inputs))
@@ -144,23 +169,6 @@ def _value(value: Any) -> str:
     return f"{value:.9g}" if isinstance(value, float) else f"{value}".lower()
 
 
-def _results(folder: CampaignFolder) -> Results:
-    return results_of(folder.campaign, read_results(folder.results))
-
-
-def _numbers(folder: CampaignFolder) -> dict[str, Any]:
-    """Return the statistics of a campaign as `--json` prints them."""
-    summary, asked = summary_of(_results(folder)), folder.campaign.runs
-    is_stopped = folder.is_complete and summary["runs"] < asked
-    return {
-        **summary,
-        "runs_asked": asked,
-        "complete": folder.is_complete,
-        "stopped_after": summary["runs"] if is_stopped else None,
-        "campaign_dir": str(folder.path),
-    }
-
-
 def _show(summary: dict[str, Any], as_json: bool) -> None:
     """Print the statistics, as JSON or as tables."""
     if as_json:
@@ -169,58 +177,12 @@ def _show(summary: dict[str, Any], as_json: bool) -> None:
     console = Console(soft_wrap=True, markup=False)
     columns = [Column(overflow="fold"), Column(overflow="fold")]  # names of folders must not be truncated
     about = Table(*columns, title=f"campaign {summary['name']}", show_header=False, title_justify="left")
-    missing = "" if summary["complete"] else f" of {summary['runs_asked']}; the others have not been flown yet"
-    about.add_row("runs", f"{summary['runs']}{missing}")
-    if summary["stopped_after"]:
-        about.add_row("stopped early", f"after {summary['stopped_after']} of {summary['runs_asked']} runs")
-    about.add_row("outcomes", ", ".join(f"{word} {count}" for word, count in summary["by_status"].items()))
-    if summary["pass_rate"] is not None:
-        about.add_row("passed", f"{summary['passed']}: {_share(summary['pass_rate'])}")
-    for own in summary["worst"]:
-        why = "" if own["why"] == own["status"] else f": {own['why']}"
-        about.add_row(f"run {own['index']}", f"{own['status']}{why}")
-    strongest = {own["input"]: own for own in reversed(summary["sensitivities"])}  # strongest effect of each input
-    label = "most influential input"
-    for own in sorted(strongest.values(), key=lambda own: -own["strength"])[:MAX_SHOWN]:
-        about.add_row(label, _matters(own))
-        label = ""
-    for note in summary["notes"]:
-        about.add_row("note", note)
-    about.add_row("folder", summary["campaign_dir"])
+    for row in about_rows(summary):
+        about.add_row(*row)
     console.print(about)
-    numbers = [Column(name, no_wrap=True) for name in ("mean", "5 %", "median", "95 %", "missing")]
-    metrics = Table(Column("metric", overflow="fold"), *numbers)
-    for own in summary["metrics"]:
-        unit = f" [{own['unit']}]" if own["unit"] not in ("", "1") else ""
-        mean = _share(own["mean_interval"]) if own["is_bool"] else _mean(own["mean_interval"])
-        quantiles = ["" if own["is_bool"] else _number(own[name]) for name in ("p5", "median", "p95")]
-        metrics.add_row(f"{own['name']}{unit}", mean, *quantiles, str(own["missing"] or ""))
+    metrics = Table(
+        Column(METRIC_HEADS[0], overflow="fold"), *(Column(name, no_wrap=True) for name in METRIC_HEADS[1:])
+    )
+    for row in metric_rows(summary):
+        metrics.add_row(*row)
     console.print(metrics)
-
-
-def _share(interval: dict[str, Any]) -> str:
-    """Format a share with its confidence interval."""
-    if interval["estimate"] is None:
-        return "?"
-    estimate, low, high = (100.0 * interval[name] for name in ("estimate", "low", "high"))
-    return f"{estimate:.1f} % ({low:.1f} to {high:.1f})"
-
-
-def _mean(interval: dict[str, Any]) -> str:
-    """Format a mean with the half-width of its confidence interval."""
-    if interval["estimate"] is None or interval["low"] is None:
-        return _number(interval["estimate"])
-    return f"{_number(interval['estimate'])} ± {0.5 * (interval['high'] - interval['low']):.2g}"
-
-
-def _number(value: float | None) -> str:
-    return "?" if value is None else f"{value:.3g}"
-
-
-def _matters(own: dict[str, Any]) -> str:
-    """Describe the effect of an input on a metric."""
-    r = own["correlation"]
-    how = f"rank correlation {r['estimate']:+.2f} ({r['low']:+.2f} to {r['high']:+.2f})" if r is not None else ""
-    is_known = own["explained"] is not None
-    share = f"{100.0 * own['explained']:.0f} % explained" if is_known else "too few runs for the explained share"
-    return f"{own['input']} for {own['metric']}: {', '.join(part for part in (how, share) if part)}"

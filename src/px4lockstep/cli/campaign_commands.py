@@ -5,28 +5,44 @@ from typing import Annotated
 
 import typer
 
+from px4lockstep.cli.completion import campaigns, specs
 from px4lockstep.cli.declare import (
+    CampaignFolderOption,
     ForceOption,
     JsonOption,
     OutOption,
     PlotsOption,
     TrustOption,
     VerboseOption,
+    WorkersOption,
     command,
 )
 from px4lockstep.cli.help import Group
 
 campaign_app = typer.Typer(cls=Group, help="Fly one aircraft many times with varying inputs.", no_args_is_help=True)
-CampaignArgument = Annotated[Path, typer.Argument(metavar="DIR", help="A campaign folder.")]
+CampaignArgument = Annotated[
+    str, typer.Argument(metavar="DIR", help="A campaign folder, or latest.", autocompletion=campaigns)
+]
+
+
+@command(campaign_app, "campaign.init_file", "init")
+def campaign_init(
+    file: Annotated[Path, typer.Argument(metavar="FILE", help="Campaign file to write.")] = Path("campaign.toml"),
+    base: Annotated[
+        str, typer.Option(metavar="SPEC", help="Aircraft to fly: built-in, or a spec file.", autocompletion=specs)
+    ] = "x500",
+    force: ForceOption = False,
+) -> None:
+    """Write a campaign file to start from, with comments: inputs, metrics and pass criteria."""
 
 
 @command(campaign_app, "campaign.run_file", "run")
 def campaign_run(
-    file: Annotated[Path, typer.Argument(metavar="FILE", help="The campaign file or, to resume, the campaign folder.")],
+    file: Annotated[
+        str, typer.Argument(metavar="FILE", help="The campaign file or, to resume, the campaign folder or latest.")
+    ],
     runs: Annotated[int | None, typer.Option(metavar="N", help="Number of runs. Default: as in the file.")] = None,
-    workers: Annotated[
-        int | None, typer.Option(metavar="N", help="Number of worker processes. Default: one per processor.")
-    ] = None,
+    workers: WorkersOption = None,
     engine: Annotated[
         str, typer.Option(help="local for processes on this machine, dask for a Dask cluster.")
     ] = "local",
@@ -46,9 +62,7 @@ def campaign_run(
     tls_key: Annotated[
         Path | None, typer.Option("--tls-key", metavar="FILE", help="Key (PEM) of the client certificate.")
     ] = None,
-    out: Annotated[
-        Path | None, typer.Option("--out", metavar="DIR", help="Campaign folder. Default: campaigns/NAME-TIME.")
-    ] = None,
+    out: CampaignFolderOption = None,
     resume: Annotated[bool, typer.Option("--resume", help="Fly only the runs missing in the folder.")] = False,
     plots: PlotsOption = True,
     trust: TrustOption = False,

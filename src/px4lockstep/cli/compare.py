@@ -7,8 +7,10 @@ from rich.table import Column, Table
 
 from px4lockstep.cli.console import Console
 from px4lockstep.cli.output import print_json, write_out
+from px4lockstep.cli.progress import working
 from px4lockstep.errors import InputError
 from px4lockstep.flights.compare import Solver, check_kind, check_solvers, compare, files_in, logs_in, made_folder
+from px4lockstep.flights.latest import run_path
 from px4lockstep.flights.recording.file import read_recording
 from px4lockstep.integrators.tableaux import TABLEAUX
 from px4lockstep.io import check_new
@@ -25,7 +27,7 @@ COUNTS = {
 
 
 def compare_run(
-    run: Path,
+    run: str | Path,
     integrators: str | None = None,
     reference: str = "RK45",
     local_defect: bool = False,
@@ -40,12 +42,15 @@ def compare_run(
     given = _solvers(integrators, solvers)
     labels = tuple(check_solvers(given))
     check_kind("reference", reference)
+    run = run_path(run)
     recording = read_recording(run)
     folder = made_folder(out or (run if run.is_dir() else Path()))
     for file in (*files_in(folder, local_defect, plots), *(() if logs is None else logs_in(made_folder(logs), labels))):
         check_new(file, force=force)
-    compared = compare(recording, given, reference=reference, local_defect=local_defect)
-    written = compared.save(folder, plots=plots)
+    with working("replaying with each integrator", quiet=as_json, flies=True):
+        compared = compare(recording, given, reference=reference, local_defect=local_defect)
+    with working("writing tables and figures", quiet=as_json):
+        written = compared.save(folder, plots=plots)
     files = [str(path) for path in (*written, *(() if logs is None else compared.save_logs(logs)))]
     if as_json:
         print_json({**compared.as_dict(), "files": files})

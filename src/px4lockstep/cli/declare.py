@@ -8,6 +8,7 @@ from typing import Annotated, Any
 
 import typer
 
+from px4lockstep.cli.completion import specs
 from px4lockstep.cli.help import PlainCommand
 
 Declared = Callable[..., None]
@@ -41,9 +42,39 @@ def command(
 
 JsonOption = Annotated[bool, typer.Option("--json", help="Print the result as JSON and nothing else.")]
 TrustOption = Annotated[
-    bool, typer.Option("--trust", help="Allow code that the file names to run: the PX4 library, metrics in Python.")
+    bool,
+    typer.Option(
+        "--trust", help="Allow code that the file names to run: the PX4 library, parts and metrics in Python."
+    ),
 ]
 VerboseOption = Annotated[bool, typer.Option("--verbose", "-v", help="Show the PX4 console on standard error.")]
 ForceOption = Annotated[bool, typer.Option("--force", help="Overwrite existing files.")]
 OutOption = Annotated[Path | None, typer.Option("--out", metavar="PATH", help="Output file.")]
+WorkersOption = Annotated[
+    int | None, typer.Option("--workers", metavar="N", help="Number of worker processes. Default: one per processor.")
+]
+CampaignFolderOption = Annotated[
+    Path | None, typer.Option("--out", metavar="DIR", help="Campaign folder. Default: campaigns/NAME-TIME.")
+]
 PlotsOption = Annotated[bool, typer.Option("--plots/--no-plots", help="Write figures.")]
+SpecArgument = Annotated[
+    str,
+    typer.Argument(
+        metavar="SPEC",
+        help="Built-in aircraft (such as x500), spec file, run folder or latest.",
+        autocompletion=specs,
+    ),
+]
+SetOption = Annotated[
+    list[str] | None,
+    typer.Option("--set", metavar="TABLE.KEY=VALUE", help="Override a value of the spec. Can be repeated."),
+]
+EventOption = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--event", metavar="KEY=VALUE,…", help='Additional event: "at_s=12, action=disable_motor, motor=2". Repeatable.'
+    ),
+]
+CompatOption = Annotated[
+    bool, typer.Option("--compat", help="Give omitted keys the defaults of PX4Lockstep.jl, for files written for it.")
+]

@@ -7,8 +7,10 @@ from rich.table import Table
 from px4lockstep.cli.console import Console
 from px4lockstep.cli.interrupts import interrupts
 from px4lockstep.cli.output import print_json, write_err, write_out
+from px4lockstep.cli.progress import working
 from px4lockstep.cli.watched import in_child
 from px4lockstep.flights.determinism import Determinism, Variant, VariantFlight, determinism
+from px4lockstep.flights.latest import spec_source
 from px4lockstep.px4.console import STANDARD_ERROR, console_into
 from px4lockstep.spec.load import load_spec
 from px4lockstep.spec.spec import Spec
@@ -21,7 +23,7 @@ def run_determinism(
     spec: str, runs: int, trust: bool, as_json: bool, settings: Sequence[str] = (), compat: bool = False
 ) -> int:
     """Fly all variants, print the digests, and return the exit code."""
-    loaded = load_spec(spec, settings=settings, trust=trust, compat=compat)
+    loaded = load_spec(spec_source(spec), settings=settings, trust=trust, compat=compat)
     if not loaded.autopilot.capabilities.needs_child:
         return _fly(loaded, runs, as_json)
     return in_child(lambda: _fly(loaded, runs, as_json))
@@ -29,7 +31,7 @@ def run_determinism(
 
 def _fly(spec: Spec, runs: int, as_json: bool) -> int:
     try:
-        with console_into(STANDARD_ERROR):
+        with working("flying; JIT off and generic CPU take longest", quiet=as_json), console_into(STANDARD_ERROR):
             found = determinism(spec, runs=runs, begin=_announce, watch=_say)
     except KeyboardInterrupt:
         write_err("interrupted; all flights were stopped\n")

@@ -4,9 +4,15 @@ from typing import Any
 
 from typer.core import TyperCommand, TyperGroup, TyperOption
 
-ORDER = ["run", "replay", "branch", "diff", "compare", "plot", "export", "import", "spec", "params", "campaign"]
-ORDER += ["determinism", "trust", "doctor", "uorb", "verify", "bench"]
-"""The commands in the order of the help."""
+GROUPS = {
+    "Fly": ["run", "campaign", "step", "chirp", "sweep", "tune"],
+    "Look at a flight": ["plot", "export", "import", "diff"],
+    "Fly a recorded flight again": ["replay", "branch", "compare", "determinism"],
+    "Inputs": ["spec", "params", "trust"],
+    "Installation and PX4": ["doctor", "uorb", "verify", "bench"],
+}
+"""The commands in the order of the help, in groups."""
+ORDER = [name for names in GROUPS.values() for name in names]
 
 
 class PlainCommand(TyperCommand):
@@ -42,8 +48,11 @@ class Root(Group):
     """The program itself, whose help lists its commands in the order above."""
 
     def list_commands(self, ctx: Any) -> list[str]:
-        """Return the names of the commands in the order of the help."""
+        """Return the names of the commands in the order of the help, and assign each to its group."""
         names = super().list_commands(ctx)
+        titles = {name: title for title, members in GROUPS.items() for name in members}
+        for name in names:
+            setattr(self.commands[name], "rich_help_panel", titles.get(name))  # noqa: B010 - Typer's own attribute
         return sorted(names, key=lambda name: ORDER.index(name) if name in ORDER else len(ORDER))
 
 

@@ -5,6 +5,7 @@ from typing import Annotated
 
 import typer
 
+from px4lockstep.cli.completion import runs_and_files
 from px4lockstep.cli.declare import JsonOption, command
 from px4lockstep.cli.help import ListGroup
 
@@ -27,7 +28,10 @@ def params_list(
     """List parameters: default, range, unit, and on which autopilots they have an effect."""
 
 
-ParamsArgument = typer.Argument(help="Parameter file (.params), run folder, recording, spec file or built-in aircraft.")
+ParamsArgument = typer.Argument(
+    help="Parameter file (.params), run folder, latest, recording, spec file or built-in aircraft.",
+    autocompletion=runs_and_files,
+)
 
 
 @command(params_app, "params.diff_params", "diff")

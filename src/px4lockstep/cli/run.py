@@ -13,16 +13,19 @@ from rich.table import Table
 
 from px4lockstep.cli.console import Console
 from px4lockstep.cli.crash import Told, tell_of_crash
+from px4lockstep.cli.events import parse_events
 from px4lockstep.cli.interrupts import interrupts
 from px4lockstep.cli.output import print_json, write_err, write_out
+from px4lockstep.cli.progress import working
 from px4lockstep.cli.px4_log import Px4Log, build_with_console, px4_log
 from px4lockstep.cli.replay import replay_run
 from px4lockstep.cli.watched import in_child
 from px4lockstep.engine.simulation import Simulation
 from px4lockstep.errors import OutputError, SimulationError
 from px4lockstep.flights.folder import PX4_LOG, RunFolder, summary_of
+from px4lockstep.flights.latest import spec_source
 from px4lockstep.flights.run import Run, fly
-from px4lockstep.flights.summary import STOPPED_AT, Summary
+from px4lockstep.flights.tables import run_rows
 from px4lockstep.log.events import mode_name
 from px4lockstep.spec.build import Flight, build
 from px4lockstep.spec.load import load_spec
@@ -65,12 +68,17 @@ def run_spec(
     seed: str | None = None,
     compat: bool = False,
     params: Path | None = None,
+    mission: str | None = None,
+    events: Sequence[str] = (),
     **options: Any,
 ) -> int:
     """Fly a spec file or a built-in aircraft; return the exit code."""
     seeds = [] if seed is None else [f"aircraft.seed={seed}"]
     files = {} if params is None else {"autopilot.params_file": str(params)}
-    loaded = load_spec(spec, files, [*settings, *seeds], trust=trust, compat=compat)
+    files |= {} if mission is None else {"px4.mission_path": mission}
+    loaded = load_spec(
+        spec_source(spec), files, [*settings, *seeds], events=parse_events(events), trust=trust, compat=compat
+    )
     if loaded.run.mode == "replay":
         return replay_run(str(loaded.run.recording_in), options["as_json"], is_judged=True, spec=loaded)
     return fly_spec(loaded, Options(**options))
@@ -109,7 +117,7 @@ def _run(flight: Flight, printed: str, options: Options, told: Told | None = Non
                 run = fly_into(folder, flight, log, quiet=options.as_json or options.verbose)
         if run.simulation.is_done and not run.simulation.timeline.has_end:
             interrupts.forget()  # the interrupt was the end of the run
-        unwritten = finish(folder, run, plots=options.plots)
+        unwritten = finish(folder, run, plots=options.plots, quiet=options.as_json)
         if options.as_json:
             print_json(summary_of(run, folder.path) | options.compared(run.digest))
         else:
@@ -137,15 +145,21 @@ def _run(flight: Flight, printed: str, options: Options, told: Told | None = Non
     return FLOWN if run.outcome.is_success else FAILED
 
 
-def finish(folder: RunFolder, run: Run, *, plots: bool) -> OutputError | None:
-    """Write recording, log, summary and figure; return the error if a file could not be written."""
+def finish(
+    folder: RunFolder, run: Run, *, plots: bool, quiet: bool, also: Callable[[], object] | None = None
+) -> OutputError | None:
+    """Write recording, log, summary and figure, and what `also` writes; return the error if a file can't be written."""
+    text = "writing the run folder and drawing the figure" if plots else "writing the run folder"
     try:
-        folder.keep(run, release=True)
-        with suppress(KeyboardInterrupt):
-            if plots:
-                with interrupts.raised():
-                    folder.draw(run)
-            folder.close(run)
+        with working(text, quiet=quiet):
+            folder.keep(run, release=True)
+            with suppress(KeyboardInterrupt):
+                if plots:
+                    with interrupts.raised():
+                        folder.draw(run)
+                if also is not None:
+                    also()
+                folder.close(run)
     except OutputError as error:
         return error
     return None
@@ -247,88 +261,9 @@ def _progress(console: Console, simulation: Simulation, *, quiet: bool) -> Abstr
 
 
 def _print_summary(run: Run, folder: Path) -> None:
-    summary = run.summary
-    table = Table(title=f"{run.spec.aircraft.name}: {summary.outcome}", show_header=False, title_justify="left")
-    simulated = f"{summary.duration_s:.3f} s in {summary.wall_s:.3f} s: {summary.realtime_factor:.0f} x real time"
-    if summary.paced_s is not None:
-        simulated += f", paced to {run.spec.run.realtime_factor:g} x by sleeping for {summary.paced_s:.3f} s"
-    rows = [
-        ("why", summary.reason),
-        ("simulated", simulated),
-        ("mission", _mission(run)),
-        ("waypoints reached at", _waypoints(run) if summary.mission_asked else None),
-        ("ended", _ending(run)),
-        ("faults", _faults(summary) if run.outcome.is_success else None),
-        (f"{run.simulation.autopilot.capabilities.speaker} said", _said(run)),
-        ("max altitude", f"{_number(summary.max_altitude_m)} m"),
-        ("max speed", f"{_number(summary.max_speed_m_s)} m/s"),
-        ("battery used", f"{_number(None if summary.battery_used is None else 100.0 * summary.battery_used)} %"),
-        ("PX4 rates", _rates(summary)),
-        ("folder", str(folder)),
-        *(("warning", warning) for warning in summary.warnings if not _is_reason(warning, run)),
-    ]
-    for name, value in rows:
-        if value is not None:
-            table.add_row(name, value)
+    title = f"{run.spec.aircraft.name}: {run.summary.outcome}"
+    table = Table(title=title, show_header=False, title_justify="left")
+    for row in run_rows(run, folder):
+        table.add_row(*row)
     Console(soft_wrap=True, markup=False).print(table)
-    write_out(f"digest {summary.digest}\n")
-
-
-def _is_reason(warning: str, run: Run) -> bool:
-    """Return whether a warning repeats the reason of a run that was stopped."""
-    return run.outcome.is_stopped and warning.startswith(STOPPED_AT)
-
-
-def _mission(run: Run) -> str | None:
-    """Return the state of the mission; None if the outcome already says that it is not finished."""
-    summary = run.summary
-    if not summary.mission_asked:
-        return "not requested"
-    if summary.mission_finished:
-        return "finished"
-    if run.facts.order is not None:
-        return "replaced by a requested return or landing"
-    return None if run.outcome.is_unfinished else "not finished"
-
-
-def _waypoints(run: Run) -> str:
-    """Return the items of the mission that were reached, with their numbers and times."""
-    times = zip(run.summary.waypoint_items, run.summary.waypoint_times_s, strict=True)
-    return ", ".join(f"{item}: {time_s:.2f} s" for item, time_s in times) or "none reached"
-
-
-def _ending(run: Run) -> str | None:
-    """Return how the flight ended: in the air with mode and height, or where on the ground."""
-    summary, facts = run.summary, run.facts
-    if summary.ending is None or summary.crashed:
-        return summary.ending
-    if not facts.is_down:
-        mode = "" if facts.mode is None else f", mode {facts.mode}"
-        return f"{summary.ending}{mode}, {_number(facts.height_m)} m above the ground"
-    tilt = "" if summary.tilt_deg is None or summary.standing else f", tilted by {summary.tilt_deg:.0f}°"
-    away_m, place = summary.distance_to_target_m, "target"
-    if facts.is_return and facts.goal is not None:
-        away_m, place = facts.distance_to_goal_m, facts.goal.name
-    return f"{summary.ending}{tilt}" + ("" if away_m is None else f", {away_m:.2f} m from {place}")
-
-
-def _faults(summary: Summary) -> str | None:
-    """Return the faults of a flight that succeeded nevertheless; None if there were none."""
-    faults = [f"{event.label} {event.time_us / 1e6:.2f} s" for event in summary.events if event.is_fault]
-    return ", ".join(faults) if faults else None
-
-
-def _said(run: Run) -> str | None:
-    """Return what the autopilot said in a flight that succeeded nevertheless; otherwise the reason quotes it."""
-    texts = run.summary.autopilot_texts
-    return ", ".join(f'"{text}"' for text in texts) if texts and run.outcome.is_success else None
-
-
-def _rates(summary: Summary) -> str | None:
-    if summary.px4_rates_hz is None:
-        return None
-    return ", ".join(f"{module} {rate_hz:.4g}" for module, rate_hz in summary.px4_rates_hz.items()) + " Hz"
-
-
-def _number(value: float | None) -> str:
-    return "?" if value is None else f"{value:z.2f}"
+    write_out(f"digest {run.summary.digest}\n")

@@ -10,6 +10,7 @@ from rich.table import Column, Table
 from px4lockstep.cli.console import Console
 from px4lockstep.cli.crash import last_lines
 from px4lockstep.cli.output import print_json, write_out
+from px4lockstep.cli.progress import working
 from px4lockstep.errors import InputError, SimulationError
 from px4lockstep.processes import ask_child, crash_of
 from px4lockstep.px4.console import console_into, printed_in
@@ -30,7 +31,8 @@ def run_verify(as_json: bool, px4: bool = False, lib: Path | None = None) -> int
         return _verify_px4(find_library(lib), as_json)
     if lib is not None:
         raise InputError("--lib names the library for --px4; give both, or none")
-    results = all_results()
+    with working("verifying integrators and models", quiet=as_json, flies=True):
+        results = all_results()
     if as_json:
         print_json([result.as_dict() for result in results], indent=2)
     else:
