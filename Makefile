@@ -6,22 +6,26 @@ export PX4LOCKSTEP_CACHE_DIR ?= $(CURDIR)/.cache/px4lockstep
 # Tests start hundreds of interpreters; without bytecode, each of them parses the package anew.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: fly check test test-all checks warm lint docs linkcheck dist test-oldest test-pythons test-aarch64 bench pictures digests fuzz fuzz-atheris clean
+.PHONY: fly check test test-all prepare warm lint docs linkcheck dist test-oldest test-pythons test-aarch64 bench pictures digests fuzz fuzz-atheris clean
+
+# Many tests wait for processes and sockets, so three workers keep two cores busy.
+WORKERS ?= 3
 
 check: lint warm  # the fast tier, in this process: under two minutes
 	$(BIN)/python -m pytest -q -n 2 -m fast
 
-test: checks warm  # everything but long proofs
-	$(BIN)/python -m pytest -n 2 -m "not slow"
+test: prepare  # everything but long proofs
+	$(BIN)/python -m pytest -n $(WORKERS) -m "not slow"
 
-test-all: checks warm  # long proofs too: many seeds, wall-clock flows, clean installations, other platforms
-	$(BIN)/python -m pytest -n 2
+test-all: prepare  # long proofs too: many seeds, wall-clock flows, clean installations, other platforms
+	$(BIN)/python tests/support/warm_cache.py generic
+	$(BIN)/python -m pytest -n $(WORKERS)
 	$(MAKE) test-oldest test-pythons test-aarch64
 
-checks: $(VENV)/ready  # lint and documentation, at the same time
-	$(MAKE) --no-print-directory --jobs=2 --output-sync=target lint docs
+prepare: $(VENV)/installed  # compile, while development tools are installed, and lint and documentation are checked
+	$(MAKE) --no-print-directory --jobs=2 --output-sync=target warm lint docs
 
-warm: $(VENV)/ready  # compile before the tests, which then share what is compiled
+warm: $(VENV)/installed  # compile before the tests, which then share what is compiled
 	$(BIN)/python tests/support/warm_cache.py
 
 dist: $(VENV)/ready  # both distributions, in dist/

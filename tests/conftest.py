@@ -1,7 +1,7 @@
 """Shared by all tests: tiers, the compile cache of this checkout, fresh interpreters, and the double of stock PX4.
 
 Every test belongs to one tier. A marker of that name on a test or a file selects it; otherwise it follows from the
-folder and the fixtures. Tests of the fast tier must not start processes, which keeps it fast.
+folder. A fixture that starts processes raises the tier. Tests of the tiers fast and long must not start processes.
 """
 
 import os
@@ -41,8 +41,15 @@ def _process_state():
     os.environ.update({name: value for name, value in environment.items() if name != "PYTEST_CURRENT_TEST"})
 
 
-TIERS = ("fast", "process", "sitl", "doubles", "slow")
-FOLDERS = {"doubles": "doubles", "cli": "process"}
+TIERS = ("fast", "long", "process", "sitl", "doubles", "slow")
+FOLDERS = {
+    "doubles": "doubles",
+    "cli": "process",
+    "against": "long",
+    "experiments": "long",
+    "fuzz": "long",
+    "plots": "long",
+}
 FIXTURES = {"sitl_build": "sitl", "sitl_instance": "sitl", "python": "process"}
 UNNOTICED = ("px4lockstep.engine.compilation", "uname", "lscpu")
 """Processes that tests do not start themselves: compilation without a cache, and libraries that query the CPU."""
@@ -50,13 +57,12 @@ UNNOTICED = ("px4lockstep.engine.compilation", "uname", "lscpu")
 
 def tier_of(item):
     """Return the tier of a test."""
-    marked = [tier for tier in TIERS if item.get_closest_marker(tier) is not None]
-    if marked:
-        return marked[-1]
-    folders = Path(item.path).relative_to(ROOT / "tests").parts
-    found = [tier for folder, tier in FOLDERS.items() if folder in folders]
+    found = [tier for tier in TIERS if item.get_closest_marker(tier) is not None]
+    if not found:
+        folders = Path(item.path).relative_to(ROOT / "tests").parts
+        found = [tier for folder, tier in FOLDERS.items() if folder in folders]
     found += [tier for name, tier in FIXTURES.items() if name in item.fixturenames]
-    return found[0] if found else "fast"
+    return max(found, key=TIERS.index, default="fast")
 
 
 @pytest.hookimpl(tryfirst=True)
@@ -69,19 +75,21 @@ def pytest_collection_modifyitems(items):
 
 
 @pytest.fixture(autouse=True)
-def _no_processes_in_the_fast_tier(request, monkeypatch):
-    """Fail a test of the fast tier that starts a process."""
-    if request.node.get_closest_marker("fast") is None:
+def _no_processes_in_this_process(request, monkeypatch):
+    """Fail a test of the tiers fast and long that starts a process."""
+    if tier_of(request.node) not in ("fast", "long"):
         return
     start = subprocess.Popen.__init__
 
     def refuse(self, arguments, *rest, **options):
         if any(name in arguments for name in UNNOTICED):
             return start(self, arguments, *rest, **options)
-        pytest.fail(f"a test of the fast tier starts {arguments}; mark it: pytest.mark.process")
+        pytest.fail(f"a test of the fast or long tier starts {arguments}; mark it: pytest.mark.process")
 
     monkeypatch.setattr(subprocess.Popen, "__init__", refuse)
-    monkeypatch.setattr(os, "fork", lambda: pytest.fail("a test of the fast tier forks; mark it: pytest.mark.process"))
+    monkeypatch.setattr(
+        os, "fork", lambda: pytest.fail("a test of the fast or long tier forks; mark it: pytest.mark.process")
+    )
 
 
 @pytest.fixture

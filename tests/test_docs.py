@@ -27,19 +27,20 @@ OUTPUT = re.compile(r"^```output\n(.*?)^```", re.MULTILINE | re.DOTALL)
 
 
 @pytest.mark.process
-@pytest.mark.parametrize("page", [page for page in PAGES[1:] if BLOCK.search(page.read_text("utf-8"))], ids=str)
+@pytest.mark.parametrize("page", [page for page in PAGES if BLOCK.search(page.read_text("utf-8"))], ids=str)
 def test_examples_run(page, tmp_path, monkeypatch):
     """All commands and all Python of a page, in order, in one process and an empty folder.
 
     Blocks that need what a test does not have, such as PX4 or a cluster, are marked `console` or `py`. Every line of a
-    block marked `output` must be among the printed lines.
+    block marked `output` must be among the printed lines. Of the README only Python is run, not the `make` targets.
     """
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("HOME", str(tmp_path))
     monkeypatch.setenv("PATH", f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}")
     shutil.copytree(ROOT / "examples", tmp_path / "examples")
     script = tmp_path / "example.py"
-    script.write_text("\n".join(_step(*block) for block in BLOCK.findall(page.read_text("utf-8"))), "utf-8")
+    blocks = [block for block in BLOCK.findall(page.read_text("utf-8")) if page != README or block[0] == "python"]
+    script.write_text("\n".join(_step(*block) for block in blocks), "utf-8")
     px4lockstep_on_path(tmp_path / "bin", monkeypatch)
     finished = run_command(script=script)
     assert finished.returncode == 0, finished.stderr
@@ -160,6 +161,7 @@ def test_the_table_of_aircraft_is_that_of_their_files():
         assert rows["thrust over weight at duty 1 and V_nom"][column] == f"{aircraft.thrust_to_weight:.2f}"
 
 
+@pytest.mark.long
 @pytest.mark.skipif(matplotlib.__version_info__ < (3, 11), reason="Matplotlib before 3.11 lays it out differently")
 def test_the_figure_of_the_readme_is_that_of_make_fly(tmp_path):
     """The same pixels, but for what another Matplotlib may draw otherwise; `make pictures` draws it again."""

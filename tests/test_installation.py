@@ -50,7 +50,7 @@ def test_the_wheel_flies_in_a_clean_environment(wheel, python, tmp_path):
     changes = [word for key, value in SHORT.items() for word in ("--set", f"{key}={value}")]
     command = (tmp_path / "clean/bin/px4lockstep", "run", "iris", "--no-plots", "--json", *changes)
     printed = run(*command, cwd=tmp_path, code=1)  # the mission is not finished after three seconds
-    assert json.loads(printed)["digest"] == px4lockstep.simulate("iris", **SHORT).digest
+    assert json.loads(printed)["digest"] == px4lockstep.simulate("iris", overrides=SHORT).digest
     assert "iris" in run(tmp_path / "clean/bin/px4lockstep", "spec", "list", cwd=tmp_path)
 
 

@@ -21,7 +21,7 @@ def test_dir_lists_names_before_they_are_imported(python):
 
 def test_a_saved_run_is_read_back(tmp_path):
     """Everything in the folder, as it was flown."""
-    run = px4lockstep.simulate("iris", **{"timeline.t_end_s": 3.0})
+    run = px4lockstep.simulate("iris", overrides={"timeline.t_end_s": 3.0})
     saved = px4lockstep.read_run(run.save(tmp_path / "run"))
     assert np.array_equal(saved.log["pos_ned"], run.log["pos_ned"])
     assert saved.summary["digest"] == run.digest

@@ -21,7 +21,9 @@ def figures(name, mission):
     """Return the rows of an aircraft: what they are, and their values as text."""
     aircraft = load_aircraft(name)
     battery = aircraft.power.batteries[0]
-    run = simulate(name, **STILL, **{"px4.mission_path": str(mission), "timeline.t_end_s": 3600.0, "run.mode": "live"})
+    run = simulate(
+        name, overrides=STILL | {"px4.mission_path": str(mission), "timeline.t_end_s": 3600.0, "run.mode": "live"}
+    )
     log = run.log
     hover = (log["time_s"] > 20.0) & (log["time_s"] < 60.0)
     flies = np.flatnonzero(log["pos_ned"][:, 2] < -1.0)

@@ -1,7 +1,7 @@
 """Create the figures of the documentation and print their numbers: `make pictures`.
 
-The files are bit-identical on every run with the same Matplotlib: they have no dates and no randomness. Flights and
-step responses are those of the tests, so `tests/support` and `tests/against` are on the path.
+The files are bit-identical on every run with the same Matplotlib: they have no dates and no randomness. Flights
+against PX4 are those of the tests, so `tests/support` and `tests/against` are on the path.
 """
 
 import itertools
@@ -16,7 +16,6 @@ import numpy as np
 from PIL import Image
 from px4_flights import CLOSED_LOOP, MISSIONS, load_flight, scenario_of, stacked
 from recorded_flights import shipped
-from step_responses import BAND, LOOPS, respond
 from test_builtin_against_px4_flights import errors
 
 from px4lockstep.autopilots.builtin.autopilot import Builtin
@@ -27,6 +26,10 @@ from px4lockstep.campaigns.statistics import interval_of_proportion
 from px4lockstep.engine.simulation import Simulation
 from px4lockstep.engine.timeline import Explicit, Periodic, Timeline
 from px4lockstep.estimation.estimator import Estimator
+from px4lockstep.experiments.chirp import chirp
+from px4lockstep.experiments.loops import LOOPS
+from px4lockstep.experiments.step import step
+from px4lockstep.experiments.step_figure import plot_steps
 from px4lockstep.flights.branch import branch
 from px4lockstep.flights.compare import compare
 from px4lockstep.flights.diff import diff
@@ -182,24 +185,22 @@ def compare_with_px4():
 
 
 def draw_step_responses():
-    """Plot the step response of each loop, and print them as a table."""
-    say("\n| loop | step | rise, 10 to 90 % | overshoot | settling to 5 % |\n|---|---|---|---|---|")
-    figure, grid = plt.subplots(2, 5, figsize=(12.0, 5.0), layout="constrained")
-    for axes, loop in zip(grid.flat, LOOPS, strict=True):
-        response = respond(loop)
-        size, settling_s = loop.size, response.settling_s
-        words = f"overshoot {response.overshoot_percent:.1f} %\nsettling {settling_s:.2f} s"
-        say(
-            f"| {loop.name} | {size:g} {loop.unit} | {response.rise_s:.2f} s | "
-            f"{response.overshoot_percent:.1f} % | {settling_s:.2f} s |"
-        )
-        axes.axhspan((1.0 - BAND) * size, (1.0 + BAND) * size, color="0.92", lw=0)
-        axes.axhline(size, color=PX4, lw=0.9)
-        axes.axvline(settling_s, color=GREY, lw=0.8, ls=":")
-        axes.plot(response.time_s, response.value, color=BUILTIN)
-        axes.set(title=loop.name, xlabel="time [s]", ylabel=f"[{loop.unit}]", ylim=(-0.05 * size, 1.25 * size))
-        axes.text(0.97, 0.06, words, transform=axes.transAxes, ha="right", va="bottom")
-    save(figure, "step_responses.png")
+    """Measure the step response of each loop of the X500, plot them, and print them as a table."""
+    found = [step("x500", name) for name in LOOPS]
+    say(
+        "\n| loop | step | delay, to 50 % | rise, 10 to 90 % | overshoot | settling to 5 % |\n|---|---|---|---|---|---|"
+    )
+    for own in found:
+        cells = [own.loop.title, f"{own.size:g} {own.loop.unit}", f"{own.delay_s:.3f} s", f"{own.rise_s:.3f} s"]
+        say("| " + " | ".join([*cells, f"{own.overshoot_percent:.1f} %", f"{own.settling_s:.2f} s"]) + " |")
+    save_small(plot_steps(found), "step_responses.png")
+
+
+def draw_frequency_response():
+    """Measure the frequency response of the roll rate loop of the X500, and print its margins."""
+    found = chirp("x500", "roll_rate")
+    say(f"\n{found}\nlinear model: {found.model.bandwidth_hz:.2f} Hz, {found.model.margins}")
+    save_small(found.plot(), "frequency_response.png")
 
 
 # -- a flight ----------------------------------------------------------------------------------------------------
@@ -294,7 +295,8 @@ if __name__ == "__main__":
         sys.exit()
     with mpl.rc_context(STYLE):
         compare_with_px4()
-        draw_step_responses()
+    draw_step_responses()
+    draw_frequency_response()
     draw_flight()
     compare_integrators()
     draw_diff()

@@ -13,6 +13,7 @@ from pydantic_core import PydanticUndefined
 
 from px4lockstep.integrators.butcher import Coefficient
 from px4lockstep.part import EachAxis, Matrix, Number, Part, Quaternion, all_tables, keys_of, show, table_of
+from px4lockstep.part.kinds import EXAMPLE, PythonKind
 from px4lockstep.part.limits import INT32, LARGEST, SMALLEST, Limits
 from px4lockstep.spec.spec import Spec
 
@@ -25,6 +26,7 @@ NAMED = {
     EachAxis: "number or 3 numbers",
     Matrix: "9 numbers, or 3 rows of 3",
     Quaternion: "4 numbers",
+    PythonKind: f"`{EXAMPLE}`",
 }
 LIMITS = (("gt", ">"), ("ge", "≥"), ("lt", "<"), ("le", "≤"))
 

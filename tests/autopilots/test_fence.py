@@ -1,6 +1,7 @@
 """The fence's geometry, by hand: polygons, circles, limits, distances, and the time of the checks."""
 
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -204,12 +205,36 @@ def test_the_area_of_a_mission_is_relative_to_home():
     assert area_of(None, *HERE) == Area()
 
 
-def test_a_return_leads_home_or_to_a_rally_point():
-    """Whichever is closest."""
-    area = Area(rally_points=((30.0, 0.0), (0.0, 20.0)))
-    assert area.goal_of_return((3.0, 1.0)) == ((0.0, 0.0), HOME)
-    assert area.goal_of_return((20.0, 1.0)) == ((30.0, 0.0), "rally point 0")
-    assert area.goal_of_return((1.0, 19.0)) == ((0.0, 20.0), "rally point 1")
+@pytest.mark.parametrize(
+    ("start", "options", "name"),
+    [
+        ((3.0, 1.0), {}, HOME),
+        ((20.0, 1.0), {}, "rally point 0"),
+        ((16.0, 0.0), {}, HOME),  # the rally point is closer, but not by 2 m
+        ((3.0, 1.0), {"is_rally_only": True}, "rally point 1"),
+        ((3.0, 1.0), {"is_rally_only": True, "rally_points": ()}, "where the return began"),
+        ((20.0, 1.0), {"rally_points": ()}, HOME),
+    ],
+)
+def test_a_return_leads_home_or_to_a_rally_point(start, options, name):
+    """By the rule of the built-in autopilot: rally point 1 is within 10 m of home, and counts only without home."""
+    area = replace(Area(rally_points=((30.0, 0.0), (0.0, 8.0))), **options)
+    goal = area.goal_of_return(start)
+    assert area.name_of_goal(goal) == name
+    goals = {HOME: (0.0, 0.0), "where the return began": start}
+    assert goal == goals.get(name, area.rally_points[int(name[-1])] if name[-1].isdigit() else None)
+
+
+def test_the_limits_around_home_are_part_of_the_fence():
+    """GF_MAX_HOR_DIST and GF_MAX_VER_DIST; an autopilot that can't use rally points has none."""
+    params = {"GF_MAX_HOR_DIST": 10.0, "GF_MAX_VER_DIST": 5.0, "RTL_TYPE": 5}
+    area = area_of(mission_at((1.0, 1.0), rally=[RallyPoint(*place(30.0, -5.0), 2.0)]), *HERE, params, uses_rally=False)
+    assert area == Area(is_rally_only=True, radius_m=10.0, height_m=5.0)
+    assert area.has_fence
+    assert not Area().has_fence
+    places = np.array([[3.0, 4.0, -1.0], [6.0, 8.0, -1.0], [9.0, 12.0, -1.0], [0.0, 0.0, -7.0]])
+    assert area.is_outside(places).tolist() == [False, False, True, True]
+    assert np.isinf(area.margins_m(places)).all()  # these are the distances from zones
 
 
 @pytest.mark.parametrize(

@@ -93,6 +93,7 @@ FIXED = (
     "scenario.events[1].action",
     "scenario.events[2].action",
     "scenario.events[2].when.signal",
+    "scenario.setpoints_from_python",
     "actuation.motor_actuators.discretization",
     "actuation.servo_actuators.discretization",
     *(f"actuation.motors[{i}].{name}" for i in range(4) for name in ("id", "channel")),
@@ -130,7 +131,8 @@ def others(key, value):
             for i, item in enumerate(value):
                 yield from ((*value[:i], other, *value[i + 1 :]) for other in others(key, item))
         case str():
-            choices = typing.get_args(keys_of(model_at(key[:-1], Spec))[key[-1]].annotation)
+            allowed = typing.get_args(keys_of(model_at(key[:-1], Spec))[key[-1]].annotation)
+            choices = [choice for part in allowed for choice in (typing.get_args(part) or (part,))]
             yield from (choice for choice in (*choices, f"{value}2") if isinstance(choice, str) and choice != value)
 
 
@@ -183,6 +185,7 @@ def assert_is_same_start(flight, fresh):
     assert flight.warnings == fresh.warnings
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(("every", "count"), [(10, 40), pytest.param(1, 500, marks=pytest.mark.slow)])
 def test_every_changed_key_reaches_a_flight_built_with_the_cache(folder, every, count):
     """In sequence, with and without the unmodified aircraft in between: nothing of the last run remains."""

@@ -17,6 +17,8 @@ from px4lockstep.campaigns.summary import summary_of, worst_runs
 from px4lockstep.errors import InputError
 from px4lockstep.plots.flight import save_plot
 
+pytestmark = pytest.mark.long
+
 
 @pytest.fixture(scope="module")
 def campaign():

@@ -25,7 +25,7 @@ SECONDS = [0, 1_000_000, 2_000_000]
 
 @pytest.fixture(scope="module")
 def run():
-    return simulate("iris", **{"timeline.t_end_s": 6.0})
+    return simulate("iris", overrides={"timeline.t_end_s": 6.0})
 
 
 def test_every_number_of_a_log_is_a_signal(run):
@@ -98,6 +98,19 @@ def test_the_power_is_the_sum_over_all_batteries():
     assert Signals(run.log)["power_w"].tolist() == [53.0, 6.0]
 
 
+def test_the_motor_spread_ignores_motors_that_are_not_driven():
+    """Commands 0.25 and 0.75 have a standard deviation of 0.25; NaN while disarmed or without a driven motor."""
+    nan = math.nan
+    run = made_run(
+        [*SECONDS, 3_000_000],
+        armed=[0, 1, 1, 1],
+        motors_1=[0.25, 0.25, 0.25, nan],
+        motors_2=[0.75, 0.75, 0.25, nan],
+        motors_3=[nan, nan, 0.25, nan],
+    )
+    np.testing.assert_array_equal(Signals(run.log)["motor_spread"], [nan, 0.25, 0.0, nan])
+
+
 def test_the_tilt_of_known_attitudes():
     """Level at any yaw; tilted by 30° and 90°; upside down. Tolerance 1e-13 of 180°: rounding of the sine at 30°."""
     angles = [(0.0, 0.0, 0.7), (math.pi / 6, 0.0, 0.0), (0.0, -math.pi / 6, 2.0), (math.pi / 2, 0.0, 0.0)]
@@ -135,10 +148,10 @@ def test_derived_signals_of_a_flight_agree_with_the_summary(run):
     [
         (
             "tilt",
-            r"unknown signal 'tilt'; did you mean 'tilt_deg'\? Derived signals: .*power_w; signals of the log: ",
+            r"unknown signal 'tilt'; did you mean 'tilt_deg'\? Allowed: .*power_w, and numbers of the columns",
         ),
         ("vel_ned_x", r"unknown signal 'vel_ned_x'; did you mean 'vel_ned_\w'\? "),
-        ("qqqqqqq", r"unknown signal 'qqqqqqq'; derived signals: altitude_m, .* time_us, .* pos_ned_n, .* motors_1, "),
+        ("qqqqqqq", r"unknown signal 'qqqqqqq'; allowed: altitude_m, .*such as pos_ned_d or motors_1"),
         ("motors_0", r"unknown signal 'motors_0'; did you mean 'motors_1'\? "),
         ("pos_ned", r"'pos_ned' has several numbers per row; .* such as pos_ned_n, pos_ned_e, pos_ned_d$"),
         ("motors", r"'motors' has several numbers per row; .* such as motors_1$"),

@@ -52,7 +52,7 @@ def test_a_function_is_called_with_the_run(metric):
 def test_a_function_of_a_flight(metric):
     """With access to log, summary and spec."""
     found = metric("def f(run):\n    return run.summary.duration_s * run.spec.aircraft.seed + len(run.log['armed'])\n")
-    assert found(simulate("iris", **{"timeline.t_end_s": 0.5, "aircraft.seed": 3})) == 1.5 + 51.0
+    assert found(simulate("iris", overrides={"timeline.t_end_s": 0.5, "aircraft.seed": 3})) == 1.5 + 51.0
 
 
 @pytest.mark.parametrize("heading", ["", "from __future__ import annotations\n"])
@@ -106,7 +106,7 @@ def test_loading_leaves_only_the_module_behind(metric, tmp_path):
         assert sys.path == path
         assert list(tmp_path.rglob("my_metrics*.pyc")) == []
         added = set(sys.modules) - modules
-        assert {name.rpartition("_")[0] for name in added} == {"px4lockstep_metrics", "beside"}
+        assert {name.rpartition("_")[0] for name in added} == {"px4lockstep_user", "beside"}
     finally:
         sys.modules.pop("beside_it", None)
 
@@ -182,7 +182,7 @@ def test_a_metric_can_not_modify_the_log(metric):
     """Other metrics use it, too."""
     with pytest.raises(MetricError, match="line 2: ValueError: assignment destination is read-only"):
         metric("def f(run):\n    run.log['armed'][0] = 5\n    return 1\n")(
-            simulate("iris", **{"timeline.t_end_s": 0.1})
+            simulate("iris", overrides={"timeline.t_end_s": 0.1})
         )
 
 

@@ -1,11 +1,13 @@
 """Campaign files: all errors are reported before the first flight, with place, value and remedy."""
 
 import json
+import tomllib
 
 import pytest
 
 from px4lockstep.campaigns.campaign import Campaign
 from px4lockstep.campaigns.load import load_campaign
+from px4lockstep.campaigns.run import text_of
 from px4lockstep.errors import InputError
 
 GOOD = """
@@ -270,3 +272,24 @@ def test_an_aircraft_instead_of_a_campaign_file_is_explained(tmp_path, monkeypat
     )
     (tmp_path / "iris").write_text(GOOD, "utf-8")
     assert load_campaign("iris").runs == 8
+
+
+def test_a_dict_is_loaded_like_a_file(tmp_path, monkeypatch):
+    """The same tables give the same campaign, and its text is a file that does so, too."""
+    monkeypatch.chdir(tmp_path)
+    tables = tomllib.loads(GOOD)
+    campaign = load_campaign(tables)
+    assert campaign.identity == load_campaign(write(tmp_path)).identity
+    text = text_of(tables, campaign)
+    assert load_campaign(write(tmp_path, text)).identity == campaign.identity
+
+
+def test_errors_of_a_dict_name_the_key():
+    """A campaign without a file is called `the campaign`."""
+    with pytest.raises(InputError, match=r"^the campaign: campaign\.runs = 0 "):
+        load_campaign({"campaign": {"base": "iris", "runs": 0}})
+    deep: dict = {}
+    for _ in range(50):
+        deep = {"a": deep}
+    with pytest.raises(InputError, match="nested too deeply"):
+        load_campaign({"campaign": {"base": "iris", "runs": 1}, "set": deep})

@@ -310,7 +310,7 @@ def test_the_metrics_of_a_mission(mission, metrics):
 def test_the_metrics_of_a_crash(metrics):
     """The battery is disconnected at 10 s: the vehicle hits the ground at free-fall speed; the mission fails."""
     cut = {"at_s": 10.0, "action": "disconnect_battery"}
-    run = simulate("iris", **{"scenario.events": [cut], "environment.wind": "none"})
+    run = simulate("iris", overrides={"scenario.events": [cut], "environment.wind": "none"})
     values = measure(metrics, run)
     assert values["crashed"] is True
     assert values["mission_finished"] is False
@@ -338,7 +338,7 @@ def test_another_cpu_gives_bit_identical_metrics(python, metrics, tmp_path):
         "run = N(log=Log(arrays), simulation=N(plant=N(traits={'rest_m': 0.0})));"
         "print({name: value.hex() for name, value in measure(metrics, run).items()})"
     )
-    log = simulate("iris", **{"timeline.t_end_s": 10.0}).log
+    log = simulate("iris", overrides={"timeline.t_end_s": 10.0}).log
     path = tmp_path / "work.pickle"
     names = ("time_us", "pos_ned", "vel_ned", "q_bn", "armed", "landed", "crashed", "pos_sp_ned")
     names += ("battery_true_voltage_v", "battery_true_current_a")
@@ -359,7 +359,7 @@ def test_metrics_import_nothing_heavy(python):
     code = (
         "import sys; from pathlib import Path; from px4lockstep import simulate\n"
         "from px4lockstep.campaigns.kinds import KINDS\n"
-        "run = simulate('iris', **{'timeline.t_end_s': 3.0}); run.summary; before = set(sys.modules)\n"
+        "run = simulate('iris', overrides={'timeline.t_end_s': 3.0}); run.summary; before = set(sys.modules)\n"
         "from px4lockstep.campaigns.metrics import MetricTable, metrics_of, measure\n"
         "tables = [MetricTable(name='m' + k, kind=k) for k in KINDS if not KINDS[k].needs]\n"
         "tables += [MetricTable(name='t', kind='max', signal='tilt_deg')]\n"
@@ -452,7 +452,7 @@ def test_a_metric_is_described():
         ),
         (
             {"kind": "max", "signal": "tilt"},
-            "metric[2].signal: unknown signal 'tilt'; did you mean 'tilt_deg'? Derived signals: altitude_m, ",
+            "metric[2].signal: unknown signal 'tilt'; did you mean 'tilt_deg'? Allowed: altitude_m, ",
         ),
         (
             {"kind": "max", "signal": "pos_ned"},

@@ -141,6 +141,7 @@ def stopped_mean(draw, truth, half_width):
     return covered / EXPERIMENTS
 
 
+@pytest.mark.long
 def test_stopping_early_costs_no_coverage_for_a_normal_metric():
     """About 200 runs; 0.949 in 100,000 experiments. Tolerance: four standard errors of 2,000."""
     random = np.random.default_rng(5)
@@ -148,6 +149,7 @@ def test_stopping_early_costs_no_coverage_for_a_normal_metric():
     assert counted == pytest.approx(0.949, abs=4.0 * math.sqrt(0.949 * 0.051 / EXPERIMENTS))
 
 
+@pytest.mark.long
 def test_stopping_early_costs_one_or_two_percent_of_coverage_for_a_skewed_metric():
     """The sample mean of exponential values is low when their spread is low, so the interval at the stop is too low.
 

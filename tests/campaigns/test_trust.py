@@ -154,8 +154,8 @@ def test_an_untrusted_folder_can_not_name_a_library(tmp_path, ran, changes):
 def test_resuming_with_a_file_uses_the_file_and_not_the_folder(tmp_path, file, ran):
     """If both have the same campaign, the loaded file is flown, including its import path."""
     folder = folder_of(tmp_path, file, folder=str(tmp_path / "evil"))
-    assert _resumed(file, folder, None, trust=True).campaign.folder == str(file.parent)
-    assert "names code" in error_of(_resumed, file, folder, None, trust=False)
+    assert _resumed(file, folder, None, trust=True, parts={}).campaign.folder == str(file.parent)
+    assert "names code" in error_of(_resumed, file, folder, None, trust=False, parts={})
 
 
 def test_a_folder_can_not_name_files_to_write(tmp_path, ran):

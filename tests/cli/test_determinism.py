@@ -27,6 +27,7 @@ def run(*arguments, cwd):
     return run_command("determinism", *arguments, cwd=cwd)
 
 
+@pytest.mark.slow  # flies with code for another CPU, for which everything is compiled again
 def test_json_is_on_standard_output_and_progress_on_standard_error(tmp_path):
     """It leaves no files; an unfinished mission is not a failure here."""
     finished = run("iris", "--runs", "1", *SHORT, "--json", cwd=tmp_path)

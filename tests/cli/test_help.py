@@ -10,7 +10,7 @@ from rich.text import Text
 from px4lockstep import __version__
 from px4lockstep.cli import main
 from px4lockstep.cli.app import app
-from px4lockstep.cli.help import ORDER
+from px4lockstep.cli.help import GROUPS, ORDER
 
 
 def all_commands(command, path=()):
@@ -65,10 +65,12 @@ def test_compare_names_its_argument_as_the_others_do(capsys, monkeypatch):
 
 
 def test_commands_are_in_the_order_of_their_use(capsys, monkeypatch):
-    """Flights first, checks of the program last; every command has a place in the order."""
+    """In groups, `run` first, checks of the program last; every command has a place in the order."""
     text = shown("--help", capsys=capsys, monkeypatch=monkeypatch)
-    listed = re.findall(r"^│ (\w+) ", text.partition("Commands")[2], re.MULTILINE)
+    listed = re.findall(r"^│ (\w+) ", text, re.MULTILINE)
     assert listed == ORDER
+    assert listed[0] == "run"
+    assert re.findall(r"^╭─ (.*?) ─+╮$", text, re.MULTILINE) == ["Options", *GROUPS]
     assert sorted(ORDER) == sorted(COMMANDS[()].commands)
 
 

@@ -65,7 +65,7 @@ def test_wrong_files_and_options_are_exit_code_2(folder, monkeypatch):
     for command, said in (
         (("import", "bad.ulg", "--out", "bad"), "bad.ulg is not a ULog file"),
         (("import", "missing.ulg", "--out", "bad"), "file not found: missing.ulg"),
-        (("import", "one.ulg", "--out", "bad", "--rate", "0"), "must be above 0"),
+        (("import", "one.ulg", "--out", "bad", "--rate", "1e-20"), "rate 1e-20 Hz is out of range"),
         (("diff", "one.ulg", "bad.ulg", "--out", "bad.png"), "bad.ulg is not a ULog file"),
         (("diff", "one.ulg", "two.ulg", "--align", "noon", "--out", "bad.png"), "unknown alignment 'noon'"),
     ):

@@ -136,7 +136,7 @@ def test_a_run_with_all_its_files_is_complete(tmp_path, interrupted):
 @pytest.mark.parametrize("name", ["plot_flight", "draw_flight"])
 def test_a_figure_being_drawn_is_omitted(tmp_path, interrupted, name):
     """Everything else is written."""
-    home = "px4lockstep.flights.figure" if name == "plot_flight" else "px4lockstep.flights.run"
+    home = "px4lockstep.plots.flight" if name == "plot_flight" else "px4lockstep.flights.run"
     finished = interrupted(home, name, *SHORT)
     assert finished.returncode == 130
     assert "lacks the figure" in finished.stderr
@@ -243,7 +243,7 @@ def test_a_second_sigterm_stops_at_once(tmp_path, interrupted):
 @pytest.fixture(scope="module")
 def trunk(tmp_path_factory):
     """Return a recorded flight."""
-    run = px4lockstep.simulate("iris", **{"timeline.t_end_s": 4.0})
+    run = px4lockstep.simulate("iris", overrides={"timeline.t_end_s": 4.0})
     return run.save(tmp_path_factory.mktemp("trunk") / "trunk", plots=False)
 
 

@@ -61,7 +61,7 @@ def test_a_campaign_does_not_repeat_an_outcome_as_its_reason(capsys):
         {"index": 2, "status": "mission not finished", "why": "mission not finished"},
         {"index": 5, "status": "crashed", "why": "energy_wh 9.1, at most 5"},
     ]
-    empty = {"stopped_after": None, "pass_rate": None, "sensitivities": [], "notes": [], "metrics": []}
+    empty = {"stopped_after": None, "pass_rate": None, "sensitivities": [], "notes": [], "metrics": [], "own_parts": {}}
     counts = {"runs": 6, "runs_asked": 6, "complete": True, "by_status": {"mission not finished": 5, "crashed": 1}}
     campaign._show({"name": "sweep", "campaign_dir": "out", "worst": worst, **empty, **counts}, as_json=False)
     lines = [[cell.strip() for cell in line.split("│")[1:3]] for line in capsys.readouterr().out.splitlines()]

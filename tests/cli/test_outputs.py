@@ -63,7 +63,7 @@ def test_the_command_line_and_python_choose_where_files_go(tmp_path):
     assert (tmp_path / "sub" / "log.csv").exists()
     assert px4lockstep.load_spec("out/spec.toml").run.log_csv == "log.csv"
     override = {"run.recording_out": str(tmp_path / "sub" / "x.h5")}
-    px4lockstep.simulate("iris", **SHORT, **override).save("saved", plots=False)
+    px4lockstep.simulate("iris", overrides=SHORT | override).save("saved", plots=False)
     assert (tmp_path / "sub" / "x.h5").exists()
 
 
@@ -85,7 +85,7 @@ def test_an_output_can_not_replace_a_file_of_the_run(tmp_path, name):
 @pytest.fixture(scope="module")
 def flown(tmp_path_factory):
     """Return a run folder."""
-    return px4lockstep.simulate("iris", **SHORT).save(tmp_path_factory.mktemp("flown") / "run", plots=False)
+    return px4lockstep.simulate("iris", overrides=SHORT).save(tmp_path_factory.mktemp("flown") / "run", plots=False)
 
 
 COMMANDS = {
@@ -118,7 +118,7 @@ def test_no_command_overwrites_a_file_without_force(tmp_path, capsys, flown, com
 
 def test_a_campaigns_figure_is_not_overwritten_either(tmp_path, monkeypatch, capsys):
     """Without `--force`."""
-    monkeypatch.setattr("px4lockstep.cli.campaign.CampaignFolder.open", lambda folder: folder)
+    monkeypatch.setattr("px4lockstep.cli.campaign.CampaignFolder.open", lambda folder: SimpleNamespace(path=folder))
     (tmp_path / "plots.png").write_text("mine")
     assert run("campaign", "plot", ".") == 2
     assert "plots.png exists and is not overwritten" in capsys.readouterr().err
@@ -177,9 +177,9 @@ def test_a_disk_full_after_the_flight_keeps_the_log(tmp_path, monkeypatch, capsy
     place = ("branch", flown, "--at", "1") if command == "branch" else ("run", "iris", *FLIGHT[:2])
     assert run(*place, "--no-plots", "--out", "out", "--json") == 1
     said = capsys.readouterr()
-    assert (
-        "out/recording.h5 can't be written: No space left on device; the log of the flight is in out/log." in said.err
-    )
+    files = ["recording.h5", "log.parquet", "summary.json"][: min(last, 3)]
+    reasons = "; ".join(f"out/{name} can't be written: No space left on device" for name in files)
+    assert f"error: {reasons}; the log of the flight is in out/log." in said.err
     assert "outcome" in said.out
     names = sorted(path.name for path in (tmp_path / "out").iterdir())
     assert [name for name in names if name != "mission.waypoints"] == left  # a branch has a copy of its mission

@@ -82,7 +82,7 @@ def test_folders_whose_names_are_not_utf_8_are_plotted_and_compared(tmp_path):
 
 def test_the_python_api_flies_the_same_flight(tmp_path):
     """`simulate` and the command line give the same digest; the saved log is the one that was flown."""
-    flown = px4lockstep.simulate("iris", **{"timeline.t_end_s": 6.0})
+    flown = px4lockstep.simulate("iris", overrides={"timeline.t_end_s": 6.0})
     printed = run("run", "iris", "--json", "--set", "timeline.t_end_s=6.0", "--no-plots", cwd=tmp_path)
     assert json.loads(printed.stdout)["digest"] == flown.digest
     assert flown.log["pos_ned"].shape == (601, 3)

@@ -9,7 +9,16 @@ from importlib import import_module
 import pytest
 
 from px4lockstep.bench.suite import Measurement
-from px4lockstep.cli import app, bench, campaign_commands, verify
+from px4lockstep.cli import (
+    app,
+    bench,
+    campaign_commands,
+    experiment_commands,
+    params_commands,
+    response_commands,
+    spec_commands,
+    verify,
+)
 from px4lockstep.verification.reference_cases import Result
 
 
@@ -53,10 +62,10 @@ def test_every_command_has_a_function_that_accepts_its_options():
     """Each option without a default here has one in the function."""
     declared = [
         (*found, place)
-        for place in (app, campaign_commands)
+        for place in (app, campaign_commands, experiment_commands, params_commands, response_commands, spec_commands)
         for found in re.findall(r'@command\(\w+, "(\w+)\.(\w+)".*\)\ndef (\w+)', inspect.getsource(place))
     ]
-    assert len(declared) == 24
+    assert len(declared) == 32
     for module, function, name, place in declared:
         work = inspect.signature(getattr(import_module(f"px4lockstep.cli.{module}"), function))
         options = inspect.signature(getattr(place, name)).parameters.values()

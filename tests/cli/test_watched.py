@@ -21,7 +21,7 @@ pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="a child ends wi
 KEYS = {"outcome", "reason", "digest", "duration_s", "wall_s", "realtime_factor", "mission_asked", "mission_finished"}
 KEYS |= {"landed", "crashed", "waypoint_times_s", "max_altitude_m", "max_speed_m_s", "battery_used", "final_pos_ned"}
 KEYS |= {"tilt_deg", "standing", "distance_to_target_m", "waypoint_items", "autopilot_texts", "ending", "paced_s"}
-KEYS |= {"events", "warnings", "px4_rates_hz", "px4_clock_us", "run_dir"}
+KEYS |= {"events", "warnings", "px4_rates_hz", "px4_clock_us", "own_parts", "run_dir"}
 NAMES = {signal.SIGSEGV: "SIGSEGV (signal 11, segmentation fault)", signal.SIGABRT: "SIGABRT (signal 6, aborted)"}
 FLIGHT = ("run", "iris", "--no-plots", "--out", "out")
 STARTED = "INFO  [lockstep] conformance double, ABI 3"

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from fleet import iris, octa
 
+from px4lockstep.engine.checkpoints import overlay, recorded_otherwise
 from px4lockstep.engine.core import SIM
 from px4lockstep.engine.simulation import Simulation
 from px4lockstep.engine.timeline import Explicit, Periodic, Timeline
@@ -152,8 +153,8 @@ def test_what_does_not_fit_is_refused(other, message):
     assert simulation.snapshot().records.tobytes() == before.tobytes()
 
 
-def test_only_a_new_simulation_without_python_in_its_loop_can_resume():
-    """A checkpoint does not contain the state of users' objects."""
+def test_only_a_new_simulation_with_the_same_objects_can_resume():
+    """A checkpoint does not contain the state of users' objects; a snapshot does."""
 
     class Idle:
         def step(self, time_us, inputs, outputs):
@@ -161,7 +162,27 @@ def test_only_a_new_simulation_without_python_in_its_loop_can_resume():
 
     with pytest.raises(StateError, match="only a new simulation"):
         falling().run(1_000).continue_from(*parted())
-    with pytest.raises(StateError, match="without Python in its loop"):
+    with pytest.raises(InputError, match="the checkpoint to resume has none, this flight has autopilot"):
         falling(autopilot=Idle()).continue_from(*parted())
     assert len(falling(autopilot=Idle()).run().checkpoints) == 0
     assert len(falling().run().checkpoints) == 1
+
+
+def test_a_shorter_array_of_records_is_resumed():
+    """As in recordings from before the array grew: the rest keeps its initial values."""
+    ours, theirs = (np.zeros(1, [("items", [("left", "i8")], (count,)), ("mode", "i8")]) for count in (4, 2))
+    ours["items"]["left"], theirs["items"]["left"], theirs["mode"] = [[1, 2, 3, 4]], [[7, 8]], 5
+    assert recorded_otherwise(ours, theirs) == "items.left"
+    overlay(ours, theirs, "checkpoint")
+    assert ours["items"]["left"].tolist() == [[7, 8, 3, 4]]
+    assert ours["mode"] == 5
+    assert recorded_otherwise(ours, theirs) is None
+    with pytest.raises(InputError, match=r"checkpoint.items is .* with shape \(4,\)"):
+        overlay(theirs, ours, "checkpoint")
+
+
+def test_a_shorter_vector_is_rejected():
+    """Its components have a meaning of their own."""
+    ours, theirs = (np.zeros(1, [("pos_ned", "f8", count)]) for count in (3, 2))
+    with pytest.raises(InputError, match=r"checkpoint.pos_ned is float64 with shape \(2,\)"):
+        overlay(ours, theirs, "checkpoint")

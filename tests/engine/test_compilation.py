@@ -91,7 +91,7 @@ def test_a_cache_that_cannot_be_locked_does_not_prevent_compiling(tmp_path, monk
 @pytest.mark.slow
 def test_with_an_empty_cache_only_one_of_two_processes_compiles(tmp_path):
     """The other waits, and both fly the same flight. This test takes minutes."""
-    code = "import px4lockstep\nprint(px4lockstep.simulate('iris', **{'timeline.t_end_s': 1.0}).digest)"
+    code = "import px4lockstep\nprint(px4lockstep.simulate('iris', overrides={'timeline.t_end_s': 1.0}).digest)"
     place = {"PX4LOCKSTEP_CACHE_DIR": str(tmp_path)}
     with interpreter(code, **place) as first, interpreter(code, **place) as second:
         outputs = [process.communicate(timeout=3_000) for process in (first, second)]

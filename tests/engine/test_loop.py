@@ -13,7 +13,7 @@ from px4lockstep.engine.simulation import Simulation
 from px4lockstep.engine.timeline import Explicit, Periodic, Timeline
 from px4lockstep.environment.gust import Gust
 from px4lockstep.environment.wind import Wind
-from px4lockstep.errors import InputError, InvariantError, StateError
+from px4lockstep.errors import InputError, InvariantError, SimulationError, StateError
 from px4lockstep.integrators.solver import Integrator
 from px4lockstep.jit import interpreted, view
 from px4lockstep.jit.records import RecordRows
@@ -233,8 +233,8 @@ def test_a_replay_of_another_timeline_is_refused():
         Simulation(FORCED, LIVE, replay=streams, wind=Gusty())
 
 
-def test_an_error_in_a_python_stage_has_a_note_and_keeps_the_log():
-    """The user's exception is raised with a note of stage and time; the log up to then is available."""
+def test_an_error_in_a_python_stage_says_where_and_keeps_the_log():
+    """It names stage, time, file and line, and has the user's exception as its cause."""
 
     class Broken:
         def step(self, time_us, inputs, outputs):
@@ -243,9 +243,10 @@ def test_an_error_in_a_python_stage_has_a_note_and_keeps_the_log():
 
     timeline = Timeline(1_000_000, autopilot=Periodic(4_000), log=Periodic(5_000))
     sim = Simulation(Oscillator(), timeline, autopilot=Broken())
-    with pytest.raises(ZeroDivisionError, match="my bug") as caught:
+    said = r"the autopilot failed at t = 0\.020000 s: test_loop\.py, line \d+: ZeroDivisionError: my bug\."
+    with pytest.raises(SimulationError, match=said) as caught:
         sim.run()
-    assert caught.value.__notes__ == ["raised by the autopilot at t = 0.020000 s"]
+    assert isinstance(caught.value.__cause__, ZeroDivisionError)
     assert sim.log["time_us"].tolist() == [0, 5_000, 10_000, 15_000]
 
 

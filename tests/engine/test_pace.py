@@ -69,7 +69,10 @@ def test_time_that_is_lost_is_not_made_up(clock):
 def test_a_paced_flight_has_the_same_digest():
     """And takes at least as long as the pace says; the speed of the loop is reported without the sleep."""
     options = {"timeline.t_end_s": 2.0, "scenario.arm_time_s": 0.2, "scenario.mission_time_s": 0.4}
-    fast, paced = simulate("iris", **options), simulate("iris", **options, **{"run.realtime_factor": 8.0})
+    fast, paced = (
+        simulate("iris", overrides=options),
+        simulate("iris", overrides=options | {"run.realtime_factor": 8.0}),
+    )
     assert paced.digest == fast.digest
     assert paced.simulation.live_digest() == fast.simulation.live_digest()
     assert paced.simulation.streams.commands.tobytes() == fast.simulation.streams.commands.tobytes()
@@ -78,7 +81,9 @@ def test_a_paced_flight_has_the_same_digest():
     assert paced.summary.wall_s < 2.0 / 8.0
     assert paced.summary.realtime_factor > 8.0
     watched = []
-    again = simulate("iris", watch=lambda now: watched.append(now.time_us), **options, **{"run.realtime_factor": 8.0})
+    again = simulate(
+        "iris", watch=lambda now: watched.append(now.time_us), overrides=options | {"run.realtime_factor": 8.0}
+    )
     assert again.digest == fast.digest
     assert watched == [1_000_000, 2_000_000]
 
@@ -86,5 +91,5 @@ def test_a_paced_flight_has_the_same_digest():
 def test_a_pace_that_is_too_fast_is_a_warning(monkeypatch):
     """The lost time is counted."""
     monkeypatch.setattr("px4lockstep.flights.run.LATE_S", -1.0)
-    run = simulate("iris", **{"timeline.t_end_s": 0.1, "run.realtime_factor": 500.0})
+    run = simulate("iris", overrides={"timeline.t_end_s": 0.1, "run.realtime_factor": 500.0})
     assert "run.realtime_factor = 500 was not reached: the flight took 0.0 s longer" in run.summary.warnings

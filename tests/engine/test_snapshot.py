@@ -9,7 +9,7 @@ from px4lockstep.engine.simulation import Simulation
 from px4lockstep.engine.timeline import Periodic, Timeline
 from px4lockstep.environment.gust import Gust
 from px4lockstep.environment.wind import Wind
-from px4lockstep.errors import InputError
+from px4lockstep.errors import InputError, SimulationError
 from px4lockstep.integrators.solver import Integrator
 from px4lockstep.plant.models import FreeFall, Oscillator
 from px4lockstep.vehicle.battery import Battery
@@ -199,9 +199,9 @@ def test_a_failed_run_can_continue_from_an_earlier_snapshot():
 
     sim = Simulation(FreeFall(), TIMELINE, scenario=FailsOnce()).run(until_us=500)
     saved = sim.snapshot()
-    with pytest.raises(ValueError, match="once"):
+    with pytest.raises(SimulationError, match="once"):
         sim.run()
-    with pytest.raises(ValueError, match="once"):
+    with pytest.raises(SimulationError, match="once"):
         sim.run()
     sim.restore(saved)
     assert sim.run().is_done

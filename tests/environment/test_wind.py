@@ -123,8 +123,14 @@ def test_a_gust_adds_to_any_wind_and_leaves_it_unchanged(kind):
 @pytest.mark.parametrize(
     ("given", "message"),
     [
-        ({"wind": "gale"}, "wind = 'gale' is unknown; allowed: 'none', 'constant', 'ou', 'dryden'"),
-        ({"wind": ["ou"]}, "wind = ['ou'] is not allowed; allowed: 'none', 'constant', 'ou', 'dryden'"),
+        (
+            {"wind": "gale"},
+            "wind = 'gale' is unknown; allowed: 'none', 'constant', 'ou', 'dryden', 'python:MODULE:CLASS'",
+        ),
+        (
+            {"wind": ["ou"]},
+            "wind = ['ou'] is not allowed; allowed: 'none', 'constant', 'ou', 'dryden', 'python:MODULE:CLASS'",
+        ),
         ({"wind_mean_ned": (1.0, 2.0)}, "wind_mean_ned = [1.0, 2.0] is not a vector; it must be three numbers"),
         (
             {"wind_mean_ned": (0.0, float("inf"), 0.0)},

@@ -250,7 +250,7 @@ def test_the_defaults_are_those_of_the_iris():
 @pytest.mark.parametrize(
     ("given", "message"),
     [
-        ({"kind": "kalman"}, "kind = 'kalman' is unknown; allowed: 'none', 'noisy_delayed'"),
+        ({"kind": "kalman"}, "kind = 'kalman' is unknown; allowed: 'none', 'noisy_delayed', 'python:MODULE:CLASS'"),
         (
             {"pos_sigma_m": -0.1},
             "pos_sigma_m = -0.1 is out of range; it must be one finite number of at least 0, or three",

@@ -38,7 +38,7 @@ def test_a_branch_with_an_event_equals_a_flight_with_that_event():
     """A future event has no effect before it happens."""
     event = {"at_s": 8.5, "action": "return"}
     [one] = branch(recorded(), 6.0, events=[event])
-    whole = px4lockstep.simulate("iris", **SHORT, **{"scenario.events": [event]})
+    whole = px4lockstep.simulate("iris", overrides=SHORT | {"scenario.events": [event]})
     assert one.run.digest == whole.digest
     assert one.run.digest != recorded().digest
 

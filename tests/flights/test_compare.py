@@ -99,6 +99,7 @@ def test_a_crashed_flight_is_compared_up_to_the_crash():
     assert compared.comparison.time_s[-1] == recording.log["time_us"][-1] / 1e6
 
 
+@pytest.mark.long
 def test_tables_and_figures_are_written(compared, tmp_path):
     """The tables have the values of the result; a missing folder is created."""
     files = compared.save(tmp_path / "new" / "folder")
@@ -117,6 +118,7 @@ def test_tables_and_figures_are_written(compared, tmp_path):
         assert path.stat().st_size > 50_000
 
 
+@pytest.mark.long
 def test_a_failed_integrator_is_in_table_and_figure(compared, tmp_path):
     """Its errors end early."""
     flown = compared.comparison.flown

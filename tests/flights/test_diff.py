@@ -9,8 +9,10 @@ from recorded_flights import SHORT
 import px4lockstep
 from px4lockstep.errors import InputError
 from px4lockstep.flights.branch import branch
+from px4lockstep.flights.changes import changes_between
 from px4lockstep.flights.diff import diff
 from px4lockstep.plots.overlay import distance_between
+from px4lockstep.spec.load import load_spec
 
 
 @pytest.fixture(scope="module")
@@ -25,9 +27,9 @@ def folders(tmp_path_factory):
         ("octa", None),
     ):
         if overrides is None:
-            px4lockstep.simulate("octa", **SHORT).save(root / name, plots=False)
+            px4lockstep.simulate("octa", overrides=SHORT).save(root / name, plots=False)
         else:
-            px4lockstep.simulate("iris", **SHORT, **overrides).save(root / name, plots=False)
+            px4lockstep.simulate("iris", overrides=SHORT | overrides).save(root / name, plots=False)
     [one] = branch(root / "good", 6.0, overrides={"airframe.mass_kg": 1.6})
     one.run.save(root / "branch", plots=False)
     return root
@@ -136,3 +138,11 @@ def test_an_incomplete_folder_is_an_error(folders, tmp_path):
     (tmp_path / "log.parquet").write_bytes((folders / "good" / "log.parquet").read_bytes())
     with pytest.raises(InputError, match=r"^file not found: .*summary\.json$"):
         diff(folders / "good", tmp_path)
+
+
+def test_a_key_that_only_one_spec_has_is_reported_as_absent():
+    """In words, not as a value."""
+    key = "autopilot.params.MPC_XY_P"
+    plain, changed = (load_spec("x500", overrides) for overrides in ({}, {key: 1.5}))
+    assert [str(change) for change in changes_between(changed, plain)] == [f"{key} is absent, was 1.5"]
+    assert [str(change) for change in changes_between(plain, changed)] == [f"{key} = 1.5"]

@@ -37,8 +37,8 @@ def test_the_timeline_is_as_long_as_boundaries_allow():
 def test_it_equals_a_flight_with_that_end(integrator):
     """It is ended by `watch`; the recording replays to the same digest."""
     options = {"plant.integrator": integrator}
-    run = px4lockstep.simulate("iris", watch=until(5.0), **ENDLESS, **options)
-    fixed = px4lockstep.simulate("iris", **SHORT | {"timeline.t_end_s": 5.0}, **options)
+    run = px4lockstep.simulate("iris", watch=until(5.0), overrides=ENDLESS | options)
+    fixed = px4lockstep.simulate("iris", overrides=SHORT | {"timeline.t_end_s": 5.0} | options)
     assert run.simulation.is_done
     assert run.summary.duration_s == 5.0
     assert run.digest == fixed.digest
@@ -53,7 +53,9 @@ def test_it_equals_a_flight_with_that_end(integrator):
 def test_without_a_mission_nothing_is_asked():
     """`px4.mission_path = "none"` removes the mission of the aircraft, and with it the default requests."""
     run = px4lockstep.simulate(
-        "iris", watch=until(2.0), **{"timeline.t_end_s": "none", "px4.mission_path": "none", "environment.wind": "none"}
+        "iris",
+        watch=until(2.0),
+        overrides={"timeline.t_end_s": "none", "px4.mission_path": "none", "environment.wind": "none"},
     )
     assert run.spec.mission is None
     assert run.spec.scenario.arm_time_s is None
@@ -64,7 +66,7 @@ def test_without_a_mission_nothing_is_asked():
 def test_a_crash_does_not_end_it():
     """The vehicle stays where it is, and the outcome is still `crashed`."""
     events = [{"at_s": 9.0, "action": "disable_motor", "motor": 1}]
-    run = px4lockstep.simulate("iris", watch=until(20.0), **ENDLESS, **{"scenario.events": events})
+    run = px4lockstep.simulate("iris", watch=until(20.0), overrides=ENDLESS | {"scenario.events": events})
     assert run.summary.duration_s == 20.0
     assert (run.summary.outcome, run.summary.crashed) == ("crashed", True)
     assert run.summary.reason.startswith("hit the ground at ")
@@ -90,7 +92,7 @@ def test_a_run_that_is_stopped_has_no_end_in_its_reason():
 def test_at_the_limit_of_boundaries_it_ends_with_a_warning(monkeypatch):
     """Here after about a second."""
     monkeypatch.setattr(timing, "MAX_BOUNDARIES", 1_350 + timing.MOST_EVENTS)
-    run = px4lockstep.simulate("iris", watch=lambda _: None, **ENDLESS)
+    run = px4lockstep.simulate("iris", watch=lambda _: None, overrides=ENDLESS)
     assert run.simulation.is_done
     assert run.summary.duration_s == 1.0
     assert any("reached the limit of 100,000,000 event boundaries at 1 s" in text for text in run.summary.warnings)
@@ -100,16 +102,16 @@ def test_in_memory_it_is_limited_by_its_current_size(monkeypatch):
     """With the limit of a run with an end."""
     monkeypatch.setattr(buffers, "MAX_BYTES", 30_000_000)
     with pytest.raises(InputError, match=r"log and streams of this run would take 0\.\d GiB"):
-        px4lockstep.simulate("iris", watch=lambda _: None, **ENDLESS, **{"timeline.dt_log_s": 0.001})
+        px4lockstep.simulate("iris", watch=lambda _: None, overrides=ENDLESS | {"timeline.dt_log_s": 0.001})
 
 
 def test_where_it_would_never_end_it_is_rejected(tmp_path):
     """Without `watch`, in campaigns, determinism checks and branches."""
     with pytest.raises(InputError, match=r"t_end_s = 'none' is not supported without watch, which would never end"):
-        px4lockstep.simulate("iris", **ENDLESS)
+        px4lockstep.simulate("iris", overrides=ENDLESS)
     with pytest.raises(InputError, match=r"not supported in the determinism check"):
-        determinism("iris", **ENDLESS)
-    run = px4lockstep.simulate("iris", watch=until(2.0), **ENDLESS)
+        determinism("iris", overrides=ENDLESS)
+    run = px4lockstep.simulate("iris", watch=until(2.0), overrides=ENDLESS)
     with pytest.raises(InputError, match=r"not supported for a branch, .* such as --set timeline\.t_end_s=60"):
         branch(run.recording, 1.0)
     [ended] = branch(run.recording, 1.0, overrides={"timeline.t_end_s": 3.0})

@@ -168,7 +168,7 @@ AUTO = {"timeline.t_end_s": "auto", "scenario.events": [{"at_s": 6.0, "action": 
 
 def test_a_spec_with_an_automatic_end_records_replays_and_branches():
     """A branch continues to an end of its own; without a change, it is that of its trunk."""
-    run = px4lockstep.simulate("iris", **AUTO)
+    run = px4lockstep.simulate("iris", overrides=AUTO)
     assert (run.summary.outcome, run.summary.warnings) == ("flown", ())
     assert run.spec.timeline.end_us == 3_600_000_000
     assert run.summary.duration_s < 40.0
@@ -180,7 +180,7 @@ def test_a_spec_with_an_automatic_end_records_replays_and_branches():
     )
     assert same.digest == run.digest
     assert later.summary.duration_s == 53.0
-    fixed = px4lockstep.simulate("iris", **AUTO | {"timeline.t_end_s": run.summary.duration_s})
+    fixed = px4lockstep.simulate("iris", overrides=AUTO | {"timeline.t_end_s": run.summary.duration_s})
     assert fixed.digest == run.digest
 
 

@@ -1,17 +1,27 @@
 """A flight whose plan has a fence and rally points: its events, outcome, metric, replay and figure."""
 
 import json
+from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 from mission_files import as_plan
 
 import px4lockstep
-from flights import HOME, METRES_PER_DEGREE
+from flights import HOME, METRES_PER_DEGREE, flight, mission_of
 from px4lockstep.autopilots.area import Area, Zone
+from px4lockstep.autopilots.base import Session
 from px4lockstep.campaigns.metrics import MetricTable, measure, metrics_of
+from px4lockstep.flights.crashed import keep_crashed
+from px4lockstep.flights.exports import read_source
+from px4lockstep.flights.facts import Facts
+from px4lockstep.flights.outcome import ending_of
+from px4lockstep.flights.summary import summarize
 from px4lockstep.log.events import events_of
+from px4lockstep.log.export_source import ExportOptions
+from px4lockstep.log.exports import FORMATS
 from px4lockstep.log.log import Log
 from px4lockstep.plots.flight import plot_flight
 from px4lockstep.px4.missions import Command, MissionItem
@@ -44,7 +54,7 @@ def breached(tmp_path_factory):
         "run.mode": "record",
         "environment.wind": "none",
     }
-    return px4lockstep.simulate("iris", **changes)
+    return px4lockstep.simulate("iris", overrides=changes)
 
 
 def test_a_breach_is_an_event(breached):
@@ -96,6 +106,53 @@ def test_a_replay_has_the_same_events(breached):
     assert replayed.simulation.autopilot.area == area
 
 
+def claimed(run, **options):
+    """Return the facts of the flight's log if a session without a record had flown it."""
+    session = Session(run.simulation.autopilot.capabilities)
+    session.area = replace(run.simulation.autopilot.area, **options)
+    names = ("plant", "core", "timeline", "is_done", "is_crashed", "time_us", "asks_for_mission", "reports_mission")
+    simulation = SimpleNamespace(autopilot=session, **{name: getattr(run.simulation, name) for name in names})
+    return Facts(simulation, Log.of(run.simulation))
+
+
+def test_the_goal_is_what_the_autopilot_chose(breached):
+    """From its record; without one, by the same rule from where the return began, not from where the flight ended."""
+    flown = Facts(breached.simulation, Log.of(breached.simulation))
+    assert flown.goal.name == claimed(breached).goal.name == "rally point 0"
+    assert flown.goal.place == claimed(breached).goal.place
+
+
+@pytest.mark.parametrize(
+    ("options", "name"),
+    [
+        ({"rally_points": ()}, "home"),  # as for PX4 as a library
+        ({"rally_points": ((9.0, -1.0),)}, "home"),  # too close to home
+        ({"rally_points": ((-60.0, 0.0),), "is_rally_only": True}, "rally point 0"),
+    ],
+)
+def test_a_landing_at_another_place_is_not_a_return(breached, options, name):
+    """The vehicle landed at (9, -6), which is not where such an autopilot would return to."""
+    facts = claimed(breached, **options)
+    assert facts.goal.name == name
+    assert facts.distance_to_goal_m > 5.0
+    assert ending_of(facts) == "landed away"
+
+
+def test_a_hold_on_the_last_leg_is_named():
+    """The mission ends in the air, in hold mode too; but here the fence holds before that, and names itself."""
+    mission = mission_of((22, 0, 0, 4), (16, 30, 0, 4))
+    quick = {"COM_SPOOLUP_TIME": 0.1, "MPC_TKO_RAMP_T": 0.5, "MPC_TKO_SPEED": 3.0, "GF_MAX_HOR_DIST": 10.0}
+    sim = flight(mission, end_s=14, params=quick | {"GF_ACTION": 2}).run()
+    summary = summarize(sim)
+    assert summary.outcome == "mission not finished"
+    assert "a failsafe (geofence) took over at" in summary.reason
+    assert "at item 1 of a mission with items 0 to 1, with mode hold" in summary.reason
+    log = Log.of(sim)
+    finished = np.arange(log.rows) >= np.flatnonzero(log["nav_state"] == 4)[0] + 90  # 0.9 s later, as by stock PX4
+    ended = Log({name: log[name] for name in log} | {"mission_finished": finished.astype(np.int64)})
+    assert Facts(sim, ended).takeover is None
+
+
 def test_the_figure_shows_the_fence(breached):
     """Solid and empty, or dashed and hatched; rally points are squares."""
     axes = breached.plot().axes[0]
@@ -115,3 +172,32 @@ def test_a_distant_fence_does_not_shrink_the_track():
     far = Area((Zone("a circle", True, ((0.0, 0.0),), 5_000.0),))
     alone, fenced = (np.ptp(plot_flight(log, area=area).axes[0].get_xlim()) for area in (None, far))
     assert alone < fenced < 2.5 * alone
+
+
+def test_exports_and_summaries_of_killed_runs_have_the_breach(breached, tmp_path):
+    """Maps and ULog from the summary, or from log and plan without one, as the summary of a run that a signal ended."""
+    folder = breached.save(tmp_path / "run", plots=False)
+    wanted = [(each.time_us, each.label, each.is_fault) for each in breached.summary.events]
+    for has_summary in (True, False):
+        if not has_summary:
+            (folder / "summary.json").unlink()
+        source, _ = read_source(folder)
+        assert [(each.time_us, each.label, each.is_fault) for each in source.events] == wanted
+        for name in ("kml", "gpx", "ulog"):
+            FORMATS[name].write(source, tmp_path / "exported", ExportOptions())
+            assert b"geofence breached" in (tmp_path / "exported").read_bytes(), name
+    summary = keep_crashed(folder, px4lockstep.load_spec(folder / "spec.toml"), 11)
+    assert [event["label"] for event in summary["events"]] == [label for _, label, _ in wanted]
+
+
+@pytest.mark.parametrize("is_inclusion", [True, False])
+def test_a_flight_that_starts_on_the_wrong_side_is_a_breach(is_inclusion):
+    """Outside an inclusion zone or inside an exclusion zone, until it crosses the edge at 10 m; and none otherwise."""
+    north_m = np.arange(20.0) if not is_inclusion else np.arange(20.0)[::-1]
+    pos_ned = np.stack([north_m, 0.0 * north_m, 0.0 * north_m], axis=1)
+    area = Area((Zone("geoFence circles[0]", is_inclusion, ((0.0, 0.0),), 9.5),))
+    log = Log({"time_us": np.arange(20, dtype=np.uint64), "pos_ned": pos_ned})
+    told = [(event.time_us, event.label, event.is_fault) for event in events_of(log, area)]
+    assert told == [(0, "geofence breached", True), (10, "geofence breach over", False)]
+    back = Log({"time_us": log.time_us, "pos_ned": pos_ned[::-1]})
+    assert [(event.time_us, event.label) for event in events_of(back, area)] == [(10, "geofence breached")]

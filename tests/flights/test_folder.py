@@ -35,7 +35,7 @@ def test_the_log_of_a_flight_is_in_its_folder_from_the_first_row_on(tmp_path, mo
     assert (folder.path / "INCOMPLETE").exists()
     kept = read_log(folder.path)
     assert list(kept) == list(run.log)
-    for name in kept:
+    for name in kept.names:
         assert kept[name].tobytes() == run.log[name].tobytes()
     folder.keep(run)
     folder.close(run)
@@ -129,17 +129,25 @@ def test_folders_that_can_not_be_used_are_errors(tmp_path):
         read_log(tmp_path / "file")
 
 
-def test_overrides_apply_to_names_and_paths_only():
-    """A loaded spec is complete."""
-    with pytest.raises(InputError, match="load_spec"):
-        px4lockstep.simulate(px4lockstep.load_spec("iris"), **SHORT)
+def test_overrides_and_seed_apply_to_a_name_and_to_a_loaded_spec_alike():
+    """A loaded spec is changed and checked again; trust was decided when it was loaded."""
+    spec = px4lockstep.load_spec("iris", SHORT | {"timeline.t_end_s": 0.2})
+    named = px4lockstep.simulate("iris", overrides=SHORT | {"timeline.t_end_s": 0.2, "aircraft.seed": 7})
+    assert px4lockstep.simulate(spec, seed=7).digest == named.digest != px4lockstep.simulate(spec).digest
+    assert px4lockstep.simulate(spec, overrides={"aircraft.seed": 7}).digest == named.digest
+    with pytest.raises(InputError, match=r"environment\.wind = 'gale'"):
+        px4lockstep.simulate(spec, overrides={"environment.wind": "gale"})
+    with pytest.raises(InputError, match="pass it to load_spec"):
+        px4lockstep.simulate(spec, trust=True)
+    with pytest.raises(InputError, match=r"seed = 7 and the override aircraft\.seed = 8 both set the seed"):
+        px4lockstep.simulate(spec, overrides={"aircraft.seed": 8}, seed=7)
 
 
 def test_a_folder_can_be_moved_with_its_mission(tmp_path):
     """The user's mission is copied next to the spec, which flies the same wherever the folder is."""
     own = tmp_path / "mine.waypoints"
     own.write_text(shipped_missions()["simple"].read_text("utf-8"), "utf-8")
-    run = px4lockstep.simulate("iris", **SHORT, **{"px4.mission_path": str(own)})
+    run = px4lockstep.simulate("iris", overrides=SHORT | {"px4.mission_path": str(own)})
     folder = run.save(tmp_path / "run", plots=False)
     own.unlink()
     moved = folder.rename(tmp_path / "moved")
@@ -172,5 +180,16 @@ def test_streams_are_released_only_after_they_are_written():
 
 def test_a_run_has_a_short_repr():
     """For the interactive prompt."""
-    run = px4lockstep.simulate("iris", **SHORT)
+    run = px4lockstep.simulate("iris", overrides=SHORT)
     assert repr(run) == f"<Run iris: out of time, 5.000 s, digest {run.digest[:12]}>"
+
+
+def test_a_run_is_saved_to_a_new_folder_if_none_is_named(tmp_path, monkeypatch):
+    """So that a script can be run again; a named folder must be new, and the error says what to do."""
+    monkeypatch.chdir(tmp_path)
+    run = px4lockstep.simulate("x500", overrides={"timeline.t_end_s": 0.1})
+    first, second = run.save(plots=False), run.save(plots=False)
+    assert first != second
+    assert {first.parent.name, second.parent.name} == {"runs"}
+    with pytest.raises(InputError, match="is not empty; a run needs a new or empty folder: remove it, or use another"):
+        run.save(first)

@@ -101,7 +101,7 @@ def test_workers_of_determinism_inherit_trust(python, untrusted, tmp_path):
     script = (
         "import sys\nfrom px4lockstep.flights.determinism import Variant, determinism\n"
         "values = {'autopilot.kind': 'px4', 'px4.libpath': sys.argv[1], 'timeline.t_end_s': 0.5}\n"
-        "found = determinism('iris', variants=[Variant('one')], **values)\n"
+        "found = determinism('iris', variants=[Variant('one')], overrides=values)\n"
         "assert found.identical, found.flights\n"
     )
     python("-c", script, build_double(tmp_path))

@@ -351,7 +351,8 @@ def test_texts_of_an_autopilot_do_not_control_the_terminal(capsys):
     for scenario, row in ((TAKE_OFF, "why"), (Scenario(), "the autopilot said")):
         sim = flight(autopilot=Speaker("\x1b]0;owned\x07"), scenario=scenario, end_s=13).run()
         spec = load_spec("iris")
-        _print_summary(Run(SimpleNamespace(spec=spec, simulation=sim, warnings=(), pace=None)), Path("runs"))
+        flown = SimpleNamespace(spec=spec, simulation=sim, warnings=(), pace=None, own_parts={})
+        _print_summary(Run(flown), Path("runs"))
         printed = capsys.readouterr().out
         assert any(row in line for line in printed.splitlines())
         assert "\x1b]0" not in printed
@@ -360,7 +361,7 @@ def test_texts_of_an_autopilot_do_not_control_the_terminal(capsys):
 
 def test_an_aircraft_without_a_request_is_not_flown():
     """The twin stands on its tail, and the scenario requests nothing."""
-    run = simulate("twin", **{"timeline.t_end_s": 1.0})
+    run = simulate("twin", overrides={"timeline.t_end_s": 1.0})
     assert (run.outcome.word, run.is_flown, run.outcome.is_success) == ("nothing asked", False, True)
 
 
@@ -461,7 +462,7 @@ def test_outcomes_are_decided_in_one_place():
     """No other module compares with an outcome's word, or imports one except to report a run's outcome."""
     source = Path(outcome.__file__).parents[1]
     words = [value for name, value in vars(outcome).items() if name.isupper() and isinstance(value, str)]
-    assert len(words) == 18
+    assert len(words) == 19
     compares = re.compile(rf"(==|!=|\bin\b) *\(?[\"']({'|'.join(words)})[\"']")
     texts = {path.relative_to(source).as_posix(): path.read_text("utf-8") for path in sorted(source.rglob("*.py"))}
     del texts["flights/outcome.py"]

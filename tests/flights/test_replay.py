@@ -152,7 +152,7 @@ def test_a_folder_without_a_recording_is_an_error(tmp_path):
 
 def test_a_replay_has_the_outcome_of_the_flight():
     """From the recorded mission status; it is not known after changes."""
-    flown = px4lockstep.simulate("iris", **{"timeline.t_end_s": 12.0, "run.mode": "record"})
+    flown = px4lockstep.simulate("iris", overrides={"timeline.t_end_s": 12.0, "run.mode": "record"})
     replayed = replay(flown.recording)
     assert replayed.outcome == flown.outcome
     assert replayed.outcome.word == "out of time"
@@ -181,7 +181,7 @@ def test_replaying_with_another_spec_lists_or_refuses_changes():
     with pytest.raises(InputError, match="not both"):
         replay(recording, spec=same, overrides={"airframe.mass_kg": 1.6})
     with pytest.raises(InputError, match="can't be flown"):
-        px4lockstep.simulate("iris", **SHORT, **{"run.mode": "replay", "run.recording_in": "x.h5"})
+        px4lockstep.simulate("iris", overrides=SHORT | {"run.mode": "replay", "run.recording_in": "x.h5"})
 
 
 def test_the_largest_seed_is_recorded(tmp_path):

@@ -27,7 +27,7 @@ NOISY = {
 @pytest.fixture(scope="module")
 def run(tmp_path_factory):
     """A noisy flight of the Iris, recorded with its estimate, and its folder."""
-    run = simulate("iris", **NOISY, **{"run.record_estimate": True})
+    run = simulate("iris", overrides=NOISY | {"run.record_estimate": True})
     folder = run.save(tmp_path_factory.mktemp("runs") / "noisy", plots=False)
     return run, folder
 
@@ -48,7 +48,7 @@ def test_every_tick_has_its_estimate(run):
 def test_the_estimate_is_optional_in_the_file_and_does_not_change_the_flight(run, tmp_path):
     """Same digests without it; the array is marked optional, so older versions skip it."""
     flown, folder = run
-    plain = simulate("iris", **NOISY)
+    plain = simulate("iris", overrides=NOISY)
     assert (plain.digest, plain.simulation.live_digest()) == (flown.digest, flown.simulation.live_digest())
     plain.save(tmp_path / "plain", plots=False)
     with h5py.File(folder / "recording.h5") as file, h5py.File(tmp_path / "plain" / "recording.h5") as other:
@@ -81,7 +81,7 @@ def test_the_autopilot_flies_again_with_the_recorded_estimate(run):
 
 def test_the_recorded_estimate_is_used_whatever_the_seed():
     """The estimator's noise is in the recording: an edited estimate changes what the autopilot does."""
-    flown = simulate("iris", **NOISY, **{"run.record_estimate": True}).recording
+    flown = simulate("iris", overrides=NOISY | {"run.record_estimate": True}).recording
     flown.streams.estimates.flags.writeable = True
     flown.streams.estimates["pos_ned"][600:] += 1.0
     again = replay(flown, autopilot=True)
@@ -98,7 +98,7 @@ def test_keys_of_other_stages_are_still_recorded(run):
 
 def test_without_a_recorded_estimate_the_autopilot_can_not_fly():
     """The error names the key that records it."""
-    plain = simulate("iris", **{"timeline.t_end_s": 0.1}).recording
+    plain = simulate("iris", overrides={"timeline.t_end_s": 0.1}).recording
     with pytest.raises(InputError, match=r"has no estimate for the autopilot; fly it again with run\.record_estimate"):
         replay(plain, autopilot=True)
 
@@ -108,7 +108,7 @@ def test_a_branch_has_the_estimate_of_its_trunk(run):
     flown, folder = run
     [kept] = branch(folder, at_s=3.0)
     assert np.array_equal(kept.run.recording.streams.estimates, flown.recording.streams.estimates)
-    trunk = simulate("iris", **NOISY).recording
+    trunk = simulate("iris", overrides=NOISY).recording
     [lacking] = branch(trunk, at_s=3.0, overrides={"run.record_estimate": True})
     assert len(lacking.run.recording.streams.estimates) == 0
 

@@ -36,6 +36,7 @@ def compare(tool, indices):
     return [word for _, word, _, _ in found if word is not None]
 
 
+@pytest.mark.long
 def test_the_checker_agrees_on_40_random_aircraft(tool):
     """On each of them, with every kind of outcome among them."""
     words = compare(tool, (*range(45), 63, 82, 88, 227, 275))

@@ -31,7 +31,9 @@ def hover(tmp_path):
     mission.write_text(HOVER, "utf-8")
 
     def fly(values, end_s=40.0):
-        return px4lockstep.simulate("x500", **{"px4.mission_path": str(mission), "timeline.t_end_s": end_s, **values})
+        return px4lockstep.simulate(
+            "x500", overrides={"px4.mission_path": str(mission), "timeline.t_end_s": end_s, **values}
+        )
 
     return fly
 
@@ -101,7 +103,7 @@ def test_it_hovers_for_12_to_17_minutes(hover, action, falls):
 
 def test_before_takeoff_it_does_not_move():
     """In the default wind and with the noisy estimate, until thrust builds up: by less than 1 mm and 0.1°."""
-    log = px4lockstep.simulate("x500", **{"timeline.t_end_s": 6.0}).log
+    log = px4lockstep.simulate("x500", overrides={"timeline.t_end_s": 6.0}).log
     waits = slice(0, int(np.argmax(log["rotor_thrust_n"].sum(axis=1) > 0.1 * WEIGHT_N)))
     assert log["time_s"][waits][-1] > 2.5
     assert np.abs(log["pos_ned"][waits] - log["pos_ned"][0]).max() < 1e-3
@@ -119,7 +121,7 @@ def flown_and_exact(seed):
     tight = {f"plant.integrator.{kind}tol_{name}": 1e-10 for kind in "ra" for name in names}
     tight |= {"plant.integrator.kind": "RK45", "plant.integrator.atol_att_rad": 1e-10}
     common = {"timeline.t_end_s": 73.0, "aircraft.seed": seed}
-    log, exact = (px4lockstep.simulate("x500", **common, **values).log for values in ({}, tight))
+    log, exact = (px4lockstep.simulate("x500", overrides=common | values).log for values in ({}, tight))
     apart_m = np.linalg.norm(log["pos_ned"] - exact["pos_ned"], axis=1)
     decisions = np.abs(np.nan_to_num(log["acc_sp_ned"] - exact["acc_sp_ned"])).max(axis=1) > DECISION_M_S2
     touchdown = np.flatnonzero(log["pos_ned"][:, 2] < -0.25)[-1] - 5

@@ -28,6 +28,7 @@ COMMANDS = {
     "compare": ("compare", "../base", "--integrators", "RK4", "--out", "out"),
     "diff": ("diff", "../base", "../other", "--out", "out.png"),
     "import": ("import", "../flight.ulg", "--out", "out"),
+    "step": ("step", "iris", "--loop", "roll_rate", "--out", "out"),
 }
 CAMPAIGN = ("campaign", "run", "../small.toml", "--workers", "2", "--out", "out")
 FEW, MANY = 3, 20

@@ -95,7 +95,7 @@ def test_a_flight_with_an_own_method_is_recorded_and_replayed(tmp_path):
         "plant.integrator.tableau": CASH_KARP.model_dump(),
         "timeline.t_end_s": 3.0,
     }
-    run = px4lockstep.simulate("iris", **overrides)
+    run = px4lockstep.simulate("iris", overrides=overrides)
     assert run.spec.plant.integrator.tableau == CASH_KARP
     folder = run.save(tmp_path / "run", plots=False)
     assert px4lockstep.load_spec(folder / "spec.toml").plant.integrator == run.spec.plant.integrator

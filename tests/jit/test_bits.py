@@ -22,12 +22,16 @@ FAMILIES = (
     "scenario_flight",
     "builtin_flight",
     "failsafe_flights",
+    "setpoint_flight",
     "flown",
     "px4_flight",
 )
 SETTINGS = {"interpreted": {"NUMBA_DISABLE_JIT": "1"}, "generic CPU": {"NUMBA_CPU_NAME": "generic"}}
-LONG = (("failsafe_flights", "interpreted"),)
-"""A third of the time of all; their controllers are those of `builtin_flight`."""
+QUICK = [(family, "interpreted") for family in FAMILIES if family != "failsafe_flights"] + [
+    ("math_bits", "generic CPU")
+]
+"""Those of `make test`. The failsafe flights take a third of the time of all, and use the controllers of
+`builtin_flight`; for another CPU, everything is compiled again."""
 PRINTS = f"""
 import sys
 sys.path.insert(0, {str(SUPPORT)!r})
@@ -55,7 +59,7 @@ print(json.dumps(sorted({{{{f"{{{{code.co_filename}}}}:{{{{code.co_name}}}}" for
 @pytest.mark.parametrize(
     ("family", "setting"),
     [
-        pytest.param(family, setting, marks=[pytest.mark.slow] if (family, setting) in LONG else [])
+        pytest.param(family, setting, marks=[] if (family, setting) in QUICK else [pytest.mark.slow])
         for family in FAMILIES
         for setting in SETTINGS
     ],

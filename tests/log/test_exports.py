@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 
 import px4lockstep
-from px4lockstep.errors import InputError
-from px4lockstep.flights.folder import check_outputs
+from px4lockstep.errors import InputError, OutputError
+from px4lockstep.flights.folder import RunFolder, check_outputs
 from px4lockstep.log.export_source import ExportOptions
 from px4lockstep.log.exports import FORMATS, check_formats, check_options
 
@@ -16,8 +16,8 @@ from px4lockstep.log.exports import FORMATS, check_formats, check_options
 def test_run_exports_writes_all_formats_of_the_table(tmp_path):
     """With the run folder, under the names of the table; the summary and the flight are those of a run without."""
     changes = {"timeline.t_end_s": 0.5, "run.exports": list(FORMATS)}
-    saved = px4lockstep.simulate("iris", **changes).save(tmp_path / "run", plots=False)
-    plain = px4lockstep.simulate("iris", **{"timeline.t_end_s": 0.5}).save(tmp_path / "plain", plots=False)
+    saved = px4lockstep.simulate("iris", overrides=changes).save(tmp_path / "run", plots=False)
+    plain = px4lockstep.simulate("iris", overrides={"timeline.t_end_s": 0.5}).save(tmp_path / "plain", plots=False)
     files = {file.name for chosen in FORMATS.values() for file in chosen.files(Path(chosen.file_name))}
     assert {path.name for path in saved.iterdir()} - {path.name for path in plain.iterdir()} == files
     digests = [json.loads((place / "summary.json").read_text())["digest"] for place in (saved, plain)]
@@ -28,12 +28,32 @@ def test_run_exports_writes_all_formats_of_the_table(tmp_path):
 
 def test_exports_of_save_are_added_to_those_of_the_spec(tmp_path):
     """Each is written once."""
-    run = px4lockstep.simulate("iris", **{"timeline.t_end_s": 0.2, "run.exports": ["parquet"]})
+    run = px4lockstep.simulate("iris", overrides={"timeline.t_end_s": 0.2, "run.exports": ["parquet"]})
     saved = run.save(tmp_path / "run", plots=False, exports=["parquet", "ulog"])
     assert {"export.parquet", "export.ulg"} <= {path.name for path in saved.iterdir()}
     with pytest.raises(InputError, match="unknown export format 'ulgo'; did you mean 'ulog'"):
         run.save(tmp_path / "other", exports=["ulgo"])
     assert not (tmp_path / "other").exists()
+
+
+def test_an_export_that_fails_does_not_stop_the_others(tmp_path):
+    """Maps need positions, which this log does not have; the failures are listed, and the summary is written."""
+    run = px4lockstep.simulate("iris", overrides={"timeline.t_end_s": 0.2, "run.log_columns": ["motors"]})
+    with pytest.raises(OutputError) as error:
+        run.save(tmp_path / "run", plots=False, exports=["kml", "csv", "gpx"])
+    for name in ("kml", "gpx"):
+        needs = f"{name.upper()} needs positions, but the log has no column pos_ned"
+        assert f"{tmp_path / 'run' / f'export.{name}'} can't be written: {needs}" in str(error.value)
+    assert {"export.csv", "summary.json", "INCOMPLETE"} <= {path.name for path in (tmp_path / "run").iterdir()}
+
+
+def test_a_ulog_of_px4_that_can_not_be_moved_is_an_output_error(tmp_path):
+    """So that the files after it are still written."""
+    (tmp_path / "px4" / "log").mkdir(parents=True)
+    (tmp_path / "px4" / "log" / "one.ulg").touch()
+    (tmp_path / "px4.ulg").mkdir()
+    with pytest.raises(OutputError, match=r"px4\.ulg can't be written: "):
+        RunFolder(tmp_path, px4lockstep.load_spec("iris"))._keep_ulog(None)
 
 
 @pytest.mark.parametrize(
@@ -67,8 +87,10 @@ def test_another_output_must_not_have_the_name_of_an_export(tmp_path):
     [
         ("ulog", ExportOptions(columns=("pos_ned",)), "--columns is not an option of ulog; it is for csv, parquet"),
         ("csv", ExportOptions(rate_hz=40.0), "--rate is not an option of csv; it is for ulog"),
-        ("ulog", ExportOptions(rate_hz=0.0), "--rate 0 is out of range"),
-        ("ulog", ExportOptions(rate_hz=float("nan")), "--rate nan is out of range"),
+        ("ulog", ExportOptions(rate_hz=0.0), "rate 0 Hz is out of range; it must be 1e-06 to 1000000 Hz"),
+        ("ulog", ExportOptions(rate_hz=1e-20), "rate 1e-20 Hz is out of range"),
+        ("kml", ExportOptions(rate_hz=1e-20), "rate 1e-20 Hz is out of range"),
+        ("ulog", ExportOptions(rate_hz=float("nan")), "rate nan Hz is out of range"),
     ],
 )
 def test_an_option_that_a_format_does_not_have_is_an_error(name, options, text):

@@ -16,7 +16,7 @@ from px4lockstep.flights.exports import read_source
 from px4lockstep.log.events import events_of
 from px4lockstep.log.export_source import About, ExportOptions, ExportSource, HomePosition
 from px4lockstep.log.exports import FORMATS, check_options
-from px4lockstep.log.geographic import positions_deg, with_home
+from px4lockstep.log.geographic import event_places, positions_deg, with_home
 from px4lockstep.log.log import Log
 from px4lockstep.px4.params_files import load_params
 
@@ -33,7 +33,7 @@ def folder(tmp_path_factory):
     changes["airframe.x0.pos_ned"] = [30.0, -20.0, -0.2192]
     changes["scenario.events"] = [{"action": "thrust_loss", "motor": 1, "fraction": 0.1, "at_s": 10.0}]
     folder = tmp_path_factory.mktemp("runs") / "run"
-    simulate("x500", **changes).save(folder, plots=False)
+    simulate("x500", overrides=changes).save(folder, plots=False)
     return folder
 
 
@@ -112,7 +112,7 @@ def test_tables_have_geographic_columns_on_request(source, tmp_path, name):
 
 def test_a_spec_can_log_geographic_columns(tmp_path):
     """In the log of its run folder; they are known before the flight."""
-    run = simulate("iris", **{"timeline.t_end_s": 0.1, "run.log_columns": ["lat_deg", "alt_msl_m"]})
+    run = simulate("iris", overrides={"timeline.t_end_s": 0.1, "run.log_columns": ["lat_deg", "alt_msl_m"]})
     log = read_log(run.save(tmp_path / "run", plots=False))
     assert list(log) == ["time_us", "lat_deg", "alt_msl_m"]
     assert np.array_equal(log["lat_deg"], run.log["lat_deg"])
@@ -209,6 +209,30 @@ def test_a_map_needs_home(source, tmp_path, name):
         FORMATS[name].write(ExportSource(source.log), tmp_path / "a", ExportOptions())
 
 
+@pytest.mark.parametrize(
+    "events",
+    [
+        *(3, [3], [{}], [{"time_s": 1.0, "label": 3, "is_fault": False}]),
+        *([{"time_s": time_s, "label": "a", "is_fault": False}] for time_s in ("x", math.inf, -1.0)),
+    ],
+)
+@pytest.mark.parametrize("name", ["kml", "gpx", "ulog"])
+def test_a_summary_with_invalid_events_is_refused(tmp_path, name, events):
+    """Somebody edited it."""
+    log = Log({"time_us": np.arange(2, dtype=np.uint64), "pos_ned": np.zeros((2, 3))})
+    source = ExportSource(log, About(home=HomePosition(10.0, 20.0, 30.0)), {"events": events})
+    with pytest.raises(InputError, match=r"'events' of the summary is not a list|has an invalid event"):
+        FORMATS[name].write(source, tmp_path / "a", ExportOptions())
+
+
+def test_an_event_after_the_last_row_is_where_the_log_ends(tmp_path):
+    """As one of a log that was cut."""
+    log = Log({"time_us": np.arange(2, dtype=np.uint64), "pos_ned": np.zeros((2, 3))})
+    summary = {"events": [{"time_s": 5.0, "label": "landed", "is_fault": False}]}
+    source = ExportSource(log, About(home=HomePosition(10.0, 20.0, 30.0)), summary)
+    assert [(place.name, place.alt_msl_m) for place in event_places(source, source.about.home)] == [("landed", 30.0)]
+
+
 def test_a_start_is_a_time_in_utc():
     """With or without an offset."""
     noon = datetime(2026, 5, 1, 12, 0, tzinfo=UTC)
@@ -243,11 +267,11 @@ def test_an_empty_log_is_an_empty_track(tmp_path, name):
 
 def test_a_mat_file_has_a_struct_with_every_column(source, tmp_path):
     """Names, units, shapes and exact values; geographic columns are included."""
-    data = exported(source, "mat", tmp_path / "a.mat")
+    data = exported(source, "mat", tmp_path / "a.mat", all_columns=True)
     assert data.startswith(b"MATLAB 5.0 MAT-file, created by px4lockstep   ")
     assert data[124:128] == b"\x00\x01IM"
     flight = loadmat(tmp_path / "a.mat", simplify_cells=True)["flight"]
-    names = [*source.log, *GEOGRAPHIC]
+    names = [*source.log.names, *GEOGRAPHIC]
     assert set(flight) == {*names, "units", "about"}
     for name in names:
         array = source.log[name]
@@ -261,6 +285,19 @@ def test_a_mat_file_has_a_struct_with_every_column(source, tmp_path):
     }
     assert flight["about"]["digest"] == source.summary["digest"]
     assert flight["about"]["name"] == source.about.name
+
+
+def test_a_mat_file_has_one_value_of_each_constant_column(source, tmp_path):
+    """By default; none is lost."""
+    exported(source, "mat", tmp_path / "a.mat")
+    flight = loadmat(tmp_path / "a.mat", simplify_cells=True)["flight"]
+    constants = flight["constants"]
+    assert {"failsafe", "crashed", "mission_count"} <= set(constants)
+    assert {*flight, *constants} == {*source.log.names, *GEOGRAPHIC, "constants", "units", "about"}
+    assert not set(flight) & set(constants)
+    for name, value in constants.items():
+        assert np.array_equal(value, np.squeeze(source.log[name][-1]), equal_nan=True), name
+        assert flight["units"][name] == source.log.unit(name)
 
 
 def test_a_mat_file_can_have_some_columns(source, tmp_path):
@@ -277,6 +314,6 @@ def test_exported_parameters_are_those_that_were_flown(source, tmp_path):
     assert found["MPC_THR_HOVER"] == 0.75
     assert found["CA_ROTOR_COUNT"] == 4
     assert not {"IMU_GYRO_CUTOFF", "CA_ROTOR4_PX"} & set(found)  # they would replace those of a vehicle
-    flown = simulate("x500", **{"timeline.t_end_s": 3.0})
-    again = simulate("x500", **{"timeline.t_end_s": 3.0, "autopilot.params_file": str(tmp_path / "a.params")})
+    flown = simulate("x500", overrides={"timeline.t_end_s": 3.0})
+    again = simulate("x500", overrides={"timeline.t_end_s": 3.0, "autopilot.params_file": str(tmp_path / "a.params")})
     assert flown.digest == again.digest

@@ -99,7 +99,7 @@ def test_a_log_is_a_view(flown):
         assert np.shares_memory(log[name], flown.log_state)
     for name in ("time_us", "motors", "armed", "battery_voltage_v", "pos_sp_ned"):
         assert np.shares_memory(log[name], flown.log)
-    for name in log:
+    for name in log.names:
         assert not log[name].flags.writeable, name
 
 
@@ -184,7 +184,7 @@ def test_an_unknown_column_is_an_error_with_a_suggestion(flown):
 def test_a_selection_has_the_time_and_the_order_of_the_schema(flown):
     """In whatever order the names are given."""
     log = Log.of(flown).select(["motors", "pos_ned", "motors"])
-    assert list(log) == ["time_us", "pos_ned", "motors"]
+    assert list(log.names) == ["time_us", "pos_ned", "motors"]
     assert np.array_equal(log.time_s, log.time_us / 1e6)
     with pytest.raises(InputError, match="or it was not selected"):
         log["vel_ned"]

@@ -75,7 +75,7 @@ def test_numbers_are_read_back_exactly(kind, odd, tmp_path, monkeypatch):
 def test_an_empty_log_is_read_back(kind, log, tmp_path):
     """A run that has not begun has columns but no rows."""
     write, read = FORMATS[kind]
-    empty = Log({name: log[name][:0] for name in log})
+    empty = Log({name: log[name][:0] for name in log.names})
     write(empty, tmp_path / "log")
     assert_same(empty, read(tmp_path / "log"))
 
@@ -94,7 +94,7 @@ def test_selected_columns_are_written(kind, log, tmp_path):
     """Together with the time."""
     write, read = FORMATS[kind]
     write(log, tmp_path / "log", columns=["soc", "vel_ned"])
-    assert list(read(tmp_path / "log")) == ["time_us", "vel_ned", "soc"]
+    assert list(read(tmp_path / "log").names) == ["time_us", "vel_ned", "soc"]
     with pytest.raises(InputError, match="did you mean 'vel_ned'"):
         write(log, tmp_path / "other", columns=["vel_nde"])
     assert sorted(os.listdir(tmp_path)) == (["log", "log.json"] if kind == "csv" else ["log"])
@@ -181,7 +181,7 @@ DIGEST = "d25b88a44dc7ab371cf1f525a8ab414f9fadbc815446b0be31a4241f8ae9a3c6"
 
 def test_logs_of_schema_version_1_are_read(tmp_path):
     """CSV with units in its header, with and without the version line of 0.1.0, and Parquet: the flight of today."""
-    run = px4lockstep.simulate("iris", **{"timeline.t_end_s": 0.1, "timeline.dt_log_s": 0.02})
+    run = px4lockstep.simulate("iris", overrides={"timeline.t_end_s": 0.1, "timeline.dt_log_s": 0.02})
     assert run.digest == DIGEST
     oldest = tmp_path / "oldest.csv"
     oldest.write_bytes(b"# px4lockstep.log version 1\n" + (DATA / "version_1.csv").read_bytes())
@@ -193,8 +193,8 @@ def test_logs_of_schema_version_1_are_read(tmp_path):
         read_parquet(DATA / "version_1.parquet"),
         px4lockstep.read_log(tmp_path),
     ):
-        assert_same(old, run.log.select(old))
-        assert len(list(old)) > 60
+        assert_same(old, run.log.select(old.names))
+        assert len(old.names) > 60
 
 
 def test_parquet_has_units_and_descriptions_in_its_metadata(log, tmp_path):
@@ -214,7 +214,7 @@ def test_parquet_has_units_and_descriptions_in_its_metadata(log, tmp_path):
 
 def test_files_have_the_types_of_the_log(log):
     """For every column."""
-    assert {name: arrow.TYPES[name] for name in log} == {name: log[name].dtype for name in log}
+    assert {name: arrow.TYPES[name] for name in log.names} == {name: log[name].dtype for name in log.names}
     assert len(arrow.TYPES) == len(COLUMNS)
 
 
@@ -360,7 +360,7 @@ def column_twice(table):
 )
 def test_the_command_line_refuses_an_invalid_log_in_one_line(change, message, tmp_path, capsys, monkeypatch):
     """`plot`, `export` and `diff` with exit code 2; `read_run` raises an InputError."""
-    run = px4lockstep.simulate("iris", **{"timeline.t_end_s": 0.2})
+    run = px4lockstep.simulate("iris", overrides={"timeline.t_end_s": 0.2})
     for name in ("first", "second"):
         run.save(tmp_path / name, plots=False)
     path = tmp_path / "second" / "log.parquet"

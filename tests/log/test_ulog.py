@@ -55,7 +55,7 @@ SCALARS = {
 
 @pytest.fixture(scope="module")
 def run():
-    return px4lockstep.simulate("iris", **CHANGES)
+    return px4lockstep.simulate("iris", overrides=CHANGES)
 
 
 @pytest.fixture(scope="module")
@@ -164,7 +164,7 @@ def test_global_positions_are_those_of_the_map_projection(run, ulog):
 
 def test_motor_outputs_are_pulses(run, tmp_path):
     """1000 to 2000 us for 0 to 1, and 900 us for a motor that is not driven, which is NaN among the commands."""
-    changed = {name: np.array(run.log[name]) for name in run.log}
+    changed = {name: np.array(run.log[name]) for name in run.log.names}
     changed["motors"][:, 1] = np.nan
     found = exported(Log(changed), tmp_path / "x.ulg")
     data = found.get_dataset("actuator_outputs").data
@@ -273,7 +273,7 @@ def test_a_flight_of_20_minutes_stays_below_its_limit(rate_hz, bytes_per_s, fold
     log = with_sensors(source.log)
     sizes = []
     for seconds in (4.0, 8.0):
-        part = Log({name: log[name][: int(100 * seconds)] for name in log})
+        part = Log({name: log[name][: int(100 * seconds)] for name in log.names})
         export_ulog(ExportSource(part, source.about), tmp_path / "part.ulg", ExportOptions(rate_hz=rate_hz))
         sizes.append((tmp_path / "part.ulg").stat().st_size)
     assert (sizes[1] - sizes[0]) / 4.0 < bytes_per_s
@@ -303,7 +303,7 @@ def with_sensors(log):
         "sensor_gps_fix_type": np.where(rows < 50, 1, 3),
         "sensor_gps_satellites": np.full(log.rows, 12),
     }
-    return Log({**{name: log[name] for name in log}, **more})
+    return Log({**{name: log[name] for name in log.names}, **more})
 
 
 def test_sensors_have_a_message_for_each_sample_in_px4s_units(run, tmp_path):
@@ -339,7 +339,7 @@ def test_sensors_have_a_message_for_each_sample_in_px4s_units(run, tmp_path):
 
 def test_without_an_estimate_the_plain_topics_have_the_true_state(run, tmp_path):
     """As for stock PX4, whose estimate stays in PX4; a text says so."""
-    log = Log({name: run.log[name] for name in run.log if not name.startswith("est_")})
+    log = Log({name: run.log[name] for name in run.log.names if not name.startswith("est_")})
     found = exported(log, tmp_path / "x.ulg")
     for topic, field, column in (
         ("vehicle_attitude", "q[1]", "q_bn"),
@@ -404,7 +404,7 @@ def test_a_mission_that_was_removed_does_not_matter(folder, tmp_path):
 
 def test_setpoints_without_numbers_and_an_unknown_mode_are_valid(run, tmp_path):
     """Stock PX4 reports no setpoints: topics of NaN are omitted. A mode without a number is PX4's maximum."""
-    changed = {name: run.log[name] for name in run.log}
+    changed = {name: run.log[name] for name in run.log.names}
     changed["q_sp"] = np.full_like(changed["q_sp"], np.nan)
     changed["nav_state"] = np.full_like(changed["nav_state"], UNKNOWN_MODE + 0x0405)
     found = exported(Log(changed), tmp_path / "x.ulg")
@@ -414,13 +414,13 @@ def test_setpoints_without_numbers_and_an_unknown_mode_are_valid(run, tmp_path):
 
 def test_a_log_without_rows_is_a_valid_file(run, tmp_path):
     """A run that was killed before its first row."""
-    found = exported(Log({name: run.log[name][:0] for name in run.log}), tmp_path / "x.ulg")
+    found = exported(Log({name: run.log[name][:0] for name in run.log.names}), tmp_path / "x.ulg")
     assert found.data_list == []
 
 
 def test_numbers_beyond_float32_do_not_stop_an_export(run, tmp_path):
     """They become infinite, as in a C cast."""
-    changed = {name: np.array(run.log[name]) for name in run.log}
+    changed = {name: np.array(run.log[name]) for name in run.log.names}
     changed["vel_ned"][5] = 1e300
     found = exported(Log(changed), tmp_path / "x.ulg")
     assert np.isinf(found.get_dataset("vehicle_local_position_groundtruth").data["vx"][5])

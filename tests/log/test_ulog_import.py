@@ -12,7 +12,7 @@ from px4lockstep.errors import InputError
 from px4lockstep.log import ulog_import
 from px4lockstep.log.arrow import TYPES
 from px4lockstep.log.events import events_of
-from px4lockstep.log.ulog_power import rotor_speeds
+from px4lockstep.log.ulog_power import motors, rotor_speeds
 
 ROUNDING = 1e-7
 """Relative rounding of float32, 2**-24, with a margin."""
@@ -33,7 +33,7 @@ def test_without_ground_truth_the_estimate_is_the_state(imported):
     log = imported(flight(4.0))
     assert log.report.state_is_estimate
     assert "the state (pos_ned, vel_ned, q_bn, omega_body) is PX4's estimate" in log.report.notes[0]
-    assert not any(name.startswith("est_") for name in log)
+    assert not any(name.startswith("est_") for name in log.names)
     assert log.report.start_us == START_US
     times = log.time_us.tolist()
     assert times == list(range(0, 4_000_001, 10_000))
@@ -87,6 +87,79 @@ def test_placeholders_of_escs_are_not_rotor_speeds(off_a):
         assert "placeholders" in found.missing[0]
 
 
+def special(**topics):
+    """Return a file with some topics, each with the same two times, for the functions of `ulog_power`."""
+    with_times = {name: {"timestamp": np.array([0, 10]), **columns} for name, columns in topics.items()}
+    return SimpleNamespace(instances=lambda topic: [with_times[topic]] if topic in with_times else [], parameters={})
+
+
+def outputs(*rows, **more):
+    return {f"output[{i}]": np.array(column) for i, column in enumerate(zip(*rows, strict=True))} | more
+
+
+TWO_ROWS = np.array([0, 10])
+
+
+@pytest.mark.parametrize("rows", [((0, 0), (72, 950)), ((0, 0), (1_100, 8_191)), ((1, 1), (1_300, 1_999))])
+def test_outputs_of_dshot_and_uavcan_are_not_pulse_widths(rows):
+    """They are missing; DShot is 1 to 1999 and idles far below the shortest pulse, UAVCAN is up to 8191."""
+    found = motors(special(actuator_outputs=outputs(*rows)), TWO_ROWS)
+    assert not found.columns
+    assert found.missing == ["motors (actuator_outputs has no pulse widths: DShot or UAVCAN)"]
+
+
+def test_counts_that_are_not_numbers_do_not_limit_motors():
+    """A file may declare any type: NaN, infinite and negative counts."""
+    for count in (np.nan, np.inf):
+        file = special(actuator_outputs=outputs((900, 1_000), (1_500, 2_000), noutputs=np.full(2, count)))
+        assert motors(file, TWO_ROWS).columns["motors"][0].tolist() == [[0.0, 0.0], [0.5, 1.0]]
+        file = special(esc_status={"esc[0].esc_rpm": np.array([600, 1_200]), "esc_count": np.full(2, count)})
+        assert rotor_speeds(file, TWO_ROWS).columns["rotor_speed_rad_s"][0].shape == (2, 1)
+    file = special(actuator_outputs=outputs((900, 1_000), (1_500, 2_000), noutputs=np.full(2, -3)))
+    assert not motors(file, TWO_ROWS).columns
+
+
+def test_unknown_accuracies_and_courses_of_a_gps(imported):
+    """The accuracy is 65535, as in our own logs; the last known course is held, and one that is never known missing."""
+    fields = [("float", 1, name) for name in ("eph", "epv", "cog_rad")]
+
+    def gps(*messages):
+        def write(log):
+            log.topic("sensor_gps", fields)
+
+        def add(log):
+            for i, message in enumerate(messages):
+                log.write("sensor_gps", START_US + 100_000 * i, message)
+
+        return imported(flight(0.3, topics=(write,), changes=(add,)))
+
+    nan, west = float("nan"), np.radians(-90.0)
+    log = gps((nan, 1.5, nan), (0.9, nan, west), (nan, nan, nan))
+    assert log["sensor_gps_eph_cm"][[0, 15, 25]].tolist() == [65_535, 90, 65_535]
+    assert log["sensor_gps_epv_cm"][[0, 15, 25]].tolist() == [150, 65_535, 65_535]
+    assert set(log["sensor_gps_cog_cdeg"]) == {27_000}
+    assert not any("cog" in each for each in log.report.missing)
+    never = gps((1.0, 1.0, nan))
+    assert "sensor_gps_cog_cdeg" not in never
+    assert "sensor_gps_cog_cdeg (sensor_gps)" in never.report.missing
+    full_turn = gps((1.0, 1.0, np.radians(-0.001)))
+    assert set(full_turn["sensor_gps_cog_cdeg"]) == {0}  # 359.999 degrees, rounded
+
+
+@pytest.mark.parametrize("pressure", [955.25, 95_525.0])
+def test_pressures_of_sensor_baro_are_in_hpa_or_pa(imported, pressure):
+    """PX4 changed the unit but not the name; the column is in hPa."""
+
+    def add(log):
+        log.write("sensor_baro", START_US, (pressure,))
+
+    log = imported(
+        flight(0.1, topics=(lambda log: log.topic("sensor_baro", [("float", 1, "pressure")]),), changes=(add,))
+    )
+    assert log["sensor_abs_pressure_hpa"] == pytest.approx(955.25, rel=ROUNDING)
+    assert log.report.sources["sensor_abs_pressure_hpa"] == "sensor_baro"
+
+
 def test_a_setpoint_is_nan_before_it_is_published(imported):
     """It is published from arming on."""
     log = imported(flight(4.0))
@@ -119,10 +192,10 @@ def test_rows_at_a_rate(imported, rate_hz):
     assert log.report.row_times == f"every {period_us} us"
 
 
-@pytest.mark.parametrize("rate_hz", [0.0, -1.0, float("nan"), float("inf"), 1e5])
+@pytest.mark.parametrize("rate_hz", [0.0, -1.0, float("nan"), float("inf"), 1e5, 1e-20, 5e-324])
 def test_a_rate_out_of_range_is_refused(imported, rate_hz):
     """Instead of no rows, or too many."""
-    with pytest.raises(InputError, match="above 0 and at most 10000 Hz"):
+    with pytest.raises(InputError, match="Hz is out of range; it must be 1e-06 to 10000 Hz"):
         imported(flight(0.1), rate_hz=rate_hz)
 
 
@@ -148,7 +221,7 @@ def test_a_file_without_a_flight_is_refused(imported):
 def test_dropouts_and_damage_are_noted(imported):
     """So that a gap in a figure has a reason."""
     log = imported(flight(0.5, changes=(lambda log: log.dropout(250), lambda log: log.raw(b"\xff\xff"))))
-    assert any("lost data 1 times, up to 0.250 s" in note for note in log.report.notes)
+    assert any("lost data 1 time, up to 0.250 s" in note for note in log.report.notes)
     assert any("2 of its" in note for note in log.report.notes)
 
 
@@ -156,12 +229,12 @@ def test_all_columns_have_the_types_of_the_schema_and_survive_a_file(imported, t
     """Otherwise Parquet files of imports could not be read."""
     for data in (flight(0.5, truth=True), old_flight(0.5)):
         log = imported(data)
-        for name in log:
+        for name in log.names:
             assert log[name].dtype == TYPES[name], name
         write_parquet(log, tmp_path / "log.parquet")
         again = read_parquet(tmp_path / "log.parquet")
         assert list(again) == list(log)
-        for name in log:
+        for name in log.names:
             assert np.array_equal(again[name], log[name], equal_nan=log[name].dtype.kind == "f"), name
 
 

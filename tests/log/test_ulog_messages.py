@@ -87,6 +87,42 @@ def test_px4s_messages_replace_those_from_the_log(tmp_path, monkeypatch):
     assert "takeoff_status" not in {data.name for data in found.data_list}
 
 
+def test_an_instance_beside_one_from_the_log_has_the_same_format(tmp_path):
+    """The log has instance 0, PX4 logged instance 1, also of a version with other fields."""
+    shipped = shipped_layouts()["actuator_motors"].dtype
+    other = np.dtype([("timestamp", "u8"), ("control", "f4", 12), ("new", "f4")])
+    for dtype in (shipped, other):
+        messages = np.zeros(5, dtype)
+        messages["timestamp"], messages["control"] = np.arange(5) * 1_000, 0.25
+        write_messages(logged(("actuator_motors", 1, messages)), tmp_path / "uorb")
+        found = export(tmp_path)
+        assert found.get_dataset("actuator_motors", 1).data["control[3]"].tolist() == [0.25] * 5
+        ours = found.get_dataset("actuator_motors", 0).data
+        assert len(ours["timestamp"]) == 300
+        assert set(ours["control[3]"]) == {0.5}
+
+
+def test_an_instance_from_the_log_is_omitted_if_its_fields_have_other_types(tmp_path):
+    """A version of PX4 with eight motors: a topic has one format, and PX4's own messages have priority."""
+    messages = np.zeros(5, np.dtype([("timestamp", "u8"), ("control", "f4", 8)]))
+    messages["timestamp"] = np.arange(5) * 1_000
+    write_messages(logged(("actuator_motors", 1, messages)), tmp_path / "uorb")
+    found = export(tmp_path)
+    assert [data.multi_id for data in found.data_list if data.name == "actuator_motors"] == [1]
+
+
+def test_instances_with_texts_of_different_lengths_have_one_format(tmp_path):
+    """The files have texts without the lengths of their fields."""
+    kind = np.dtype([("timestamp", "u8"), ("text", "S9"), ("inner", [("name", "S5")])])
+    one, two = (np.array([(1_000, text, (name,))], kind) for text, name in ((b"short", b"long!"), (b"longer", b"x")))
+    write_messages(logged(("said", 0, one), ("said", 1, two)), tmp_path / "uorb")
+    found = export(tmp_path)
+    for instance, text, name in ((0, b"short\0", b"long!"), (1, b"longer", b"x\0\0\0\0")):
+        data = found.get_dataset("said", instance).data
+        assert bytes(data[f"text[{i}]"][0] for i in range(6)) == text
+        assert bytes(data[f"inner.name[{i}]"][0] for i in range(5)) == name
+
+
 def test_a_damaged_file_of_messages_is_an_error_that_names_it(tmp_path):
     """No partial export is left."""
     (tmp_path / "uorb").mkdir()

@@ -77,7 +77,7 @@ def test_a_summary_can_be_written_as_json(mission):
     promised = (
         "outcome reason digest duration_s wall_s realtime_factor mission_asked mission_finished landed crashed "
         "waypoint_times_s max_altitude_m max_speed_m_s battery_used final_pos_ned events warnings px4_rates_hz "
-        "tilt_deg standing distance_to_target_m waypoint_items autopilot_texts ending paced_s px4_clock_us"
+        "tilt_deg standing distance_to_target_m waypoint_items autopilot_texts ending paced_s px4_clock_us own_parts"
     )
     fields = summarize(mission, Log.of(mission)).as_dict()
     assert list(fields) == promised.split()

@@ -87,7 +87,7 @@ def test_panels_show_the_flights_that_have_their_column():
 def folder(tmp_path_factory):
     """Return a folder with a run, its log as CSV and its recording."""
     place = tmp_path_factory.mktemp("runs")
-    run = px4lockstep.simulate("iris", **{"timeline.t_end_s": 1.0})
+    run = px4lockstep.simulate("iris", overrides={"timeline.t_end_s": 1.0})
     run.save(place / "run", plots=False)
     px4lockstep.write_csv(run.log, place / "log.csv")
     shutil.copy(place / "run" / "recording.h5", place / "flown.h5")
@@ -109,14 +109,14 @@ def test_the_command_overlays_several_flights(folder, tmp_path, monkeypatch, cap
     assert all(np.array_equal(height, heights[0]) for height in heights)
     assert len(figure.axes[-1].lines) == 0
     assert plot_runs([folder / "log.csv"], force=False, out=tmp_path / "one.png") == 0
-    assert plot_runs(sources, force=False, labels="a, b,c") == 0
+    assert plot_runs(sources, force=False, labels=["a, b,c"]) == 0
     assert [text.get_text() for text in drawn[-1][0].axes[0].get_legend().get_texts()] == ["a", "b", "c"]
 
 
 @pytest.mark.parametrize(
     ("names", "labels", "message"),
     [
-        (["run", "log.csv"], "a", "there are 1 labels for 2 flights; give one for each"),
+        (["run", "log.csv"], "a", "--labels has 1 label for 2 flights; give one for each"),
         (["run", "log.csv"], "a,a", "labels must differ, but are a, a"),
         (["run"], "a", "--labels are for several flights"),
         (["run", "missing"], None, "run folder not found"),
@@ -131,7 +131,7 @@ def test_wrong_sources_and_labels_are_errors(names, labels, message, folder, tmp
     """Each names what is wrong; nothing is written."""
     monkeypatch.chdir(tmp_path)
     with pytest.raises(InputError, match=message):
-        plot_runs([folder / name for name in names], force=False, labels=labels)
+        plot_runs([folder / name for name in names], force=False, labels=[labels] if labels else [])
     assert list(tmp_path.iterdir()) == []
 
 

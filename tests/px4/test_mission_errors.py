@@ -1,11 +1,14 @@
 """Mission errors name the line, the value and the remedy, and are collected in one report."""
 
 import json
+from dataclasses import replace
 
 import pytest
 from mission_files import HERE, TAKEOFF, as_plan, numbered, wpl
 
+from px4lockstep.autopilots.area import check_area
 from px4lockstep.errors import InputError
+from px4lockstep.px4.fence import Fence, FenceZone
 from px4lockstep.px4.missions import Command, MissionItem, load_mission, parse_plan, parse_wpl
 
 
@@ -42,7 +45,7 @@ def errors(text, parse=parse_wpl):
         ("2 177 0 -1 0 0 0 0 0", "DO_JUMP repeats (p2) = -1 must be a whole number from 0 to 65535; -1 (unlimited) "),
         ("2 177 0.5 1 0 0 0 0 0", "DO_JUMP jump target (p1) = 0.5 must be the number of an item"),
         ("2 177 2 1 0 0 0 0 0", "DO_JUMP leads to item 2, which does not exist; items are numbered 0 to 1"),
-        ("2 177 1 1 0 0 0 0 0", "DO_JUMP leads to itself; items are numbered 0 to 1"),
+        ("2 177 1 1 0 0 0 0 0", "DO_JUMP leads to itself; change its target"),
         ("2 178 5 5 0 0 0 0 0", "DO_CHANGE_SPEED speed type (p1) = 5 must be 1 (ground speed), or 0 (airspeed)"),
         ("2 178 1 0 0 0 0 0 0", "DO_CHANGE_SPEED speed (p2) = 0 must be above 0 m/s, or -1 or -2 for the default"),
         ("2 nan 0 0 0 0 0 0 0", "command nan must be the number of a MAV_CMD"),
@@ -138,6 +141,60 @@ def test_an_invalid_plan_is_reported_with_its_item(plan, message):
     """One error, one line in the report."""
     [error] = errors(json.dumps(plan), parse_plan)
     assert message in error
+
+
+def test_a_jump_to_a_skipped_last_item_names_it():
+    """The item exists, but it can't be flown, and nothing follows."""
+    [error] = errors(numbered(f"3 16 0 0 0 0 {HERE}", "2 177 3 1 0 0 0 0 0", "2 400 1 0 0 0 0 0 0"))
+    assert error == "line 4: DO_JUMP leads to line 5, which is skipped, and no item follows; change its target"
+
+
+def test_a_gate_before_the_takeoff_is_an_error():
+    """PX4 does not accept a takeoff after it; on the ground, there is no way to fly through it."""
+    gate = f"0 1 3 4501 0 0 0 0 {HERE} 1"
+    [error] = errors(wpl(gate, f"1 0 3 22 0 0 0 0 {HERE} 1", "2 0 2 20 0 0 0 0 0 0 0 1"))
+    assert error.startswith("line 2: CONDITION_GATE comes before the first item with a position; ")
+
+
+def survey_plan():
+    """Return a plan whose survey has an item with the ID of the simple item after it, to which a jump leads."""
+    there = {"lat_deg": 47.4, "lon_deg": 8.5, "alt_m": 10.0}
+    waypoint = MissionItem(Command.WAYPOINT, **there)
+    plan = as_plan(MissionItem(Command.TAKEOFF, **there), waypoint, waypoint, MissionItem(Command.DELAY), RTL)
+    items = plan["mission"]["items"]
+    parts = [dict(items[1], doJumpId=12), dict(items[1], doJumpId=True)]
+    items[1] = {"type": "ComplexItem", "complexItemType": "survey", "TransectStyleComplexItem": {"Items": parts}}
+    items[3] |= {"command": 177, "params": [12, 1, 0, 0, 0, 0, 0]}
+    return plan
+
+
+def test_a_jump_leads_to_the_simple_item_with_its_id():
+    """Not to an item of a survey with the same number; and `true` is no number."""
+    mission = parse_plan(json.dumps(survey_plan()), "m")
+    assert [item.command for item in mission.items][4] is Command.DO_JUMP
+    assert mission.items[4].jump_to == 3
+    plan = survey_plan()
+    plan["mission"]["items"][3]["params"][0] = 1
+    [error] = errors(json.dumps(plan), parse_plan)
+    assert "jump target (params[0]) = 1 is not the doJumpId of any item" in error
+
+
+def test_messages_about_a_mission_name_the_items_of_the_file():
+    """Not the numbers that they have after the survey is replaced by its items."""
+    mission = parse_plan(json.dumps(survey_plan()), "m")
+    assert [item.where for item in mission.items][1:4] == [
+        "item 1 (survey), its item 0",
+        "item 1 (survey), its item 1",
+        "item 2",
+    ]
+    lost = mission.lost_by_library()
+    assert lost[1].startswith("m item 1 (survey), its item 1: WAYPOINT has no heading")
+    assert lost[2].startswith("m item 2: WAYPOINT has no heading")
+    text = parse_wpl(numbered("2 93 5 0 0 0 0 0 0", "2 20 0 0 0 0 0 0 0"), "m")
+    assert text.lost_by_library()[0].startswith("m line 3: DELAY would lose its 5 s")
+    inside = Fence((FenceZone(True, (), (47.5, 8.5), 50.0),))
+    with pytest.raises(InputError, match=r"^item 1 \(survey\), its item 0 \(WAYPOINT\) must be inside"):
+        check_area(replace(mission, items=mission.items[1:], fence=inside), 47.5, 8.5)
 
 
 def test_duplicate_ids_in_a_plan_are_an_error():

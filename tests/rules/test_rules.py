@@ -212,6 +212,7 @@ def test_a_simulation_runs_only_in_the_thread_that_created_it():
 
 
 ORDER = (
+    "reprs",
     "constants",
     "errors",
     "reading",
@@ -219,6 +220,7 @@ ORDER = (
     "io",
     "trust",
     "checks",
+    "user_code",
     "part",
     "jit",
     "math",
@@ -239,6 +241,7 @@ ORDER = (
     "plots",
     "flights",
     "campaigns",
+    "experiments",
     "bench",
     "cli",
     "__main__",
@@ -279,7 +282,7 @@ def test_px4_does_not_depend_on_other_packages():
 
 def test_models_engine_logs_and_plots_load_no_spec_files():
     """Code there receives flights as arguments."""
-    may = ("spec", "verification", "flights", "campaigns", "bench", "cli", "__init__.py")
+    may = ("spec", "verification", "flights", "campaigns", "experiments", "bench", "cli", "__init__.py")
     for path in MODULES:
         if path.relative_to(SOURCE).parts[0] not in may:
             assert "px4lockstep.spec" not in path.read_text("utf-8"), path

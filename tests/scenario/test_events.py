@@ -98,7 +98,7 @@ def test_all_mistakes_are_in_one_report():
         "[12].fraction = 1.5 is out of range; it must be at least 0.0 and at most 1.0",
         "[13].vel_ned = [1.0, 2.0] is not a vector",
         "[14].sensor = 'gpss' is unknown; did you mean 'gps'? Allowed: 'gyro', ",
-        "[15] has no error for 'estimate_bias'; give at least one of pos_ned, vel_ned, yaw_rad, omega_body",
+        "[15] has no value for 'estimate_bias'; give at least one of pos_ned, vel_ned, yaw_rad, omega_body",
         "[16].motor = 1 is not an argument of 'arm' (arguments: none)",
         "[17].duty = 0.5 is not an argument of 'thrust_loss' (arguments: motor, fraction)",
         "[17].motor is missing; 'thrust_loss' needs it",

@@ -431,6 +431,7 @@ def places(value, key=""):
         yield from places(item, f"{key}[{name}]" if isinstance(name, int) else f"{key}.{name}" if key else name)
 
 
+@pytest.mark.long
 def test_odd_values_anywhere_raise_input_errors_only(tmp_path):
     """Each key of the resolved Iris with three odd values in turn: it loads, or raises an InputError."""
     text = to_toml(load_spec("iris"))

@@ -13,7 +13,7 @@ from px4lockstep.autopilots.px4_library.options import Px4Options
 from px4lockstep.errors import InputError
 from px4lockstep.px4.binary import ELF_MACHINES
 from px4lockstep.spec.build import build
-from px4lockstep.spec.code import code_keys
+from px4lockstep.spec.code import class_keys, code_keys
 from px4lockstep.spec.load import change_spec, load_spec
 from px4lockstep.trust import trust_folder
 
@@ -50,9 +50,14 @@ def error_of(spec):
 
 
 def test_the_keys_that_name_code_are_known():
-    """Each is run by one kind of autopilot. A new key must be added to the page about trust."""
-    assert code_keys() == {("px4", "libpath"): "px4", ("px4", "sitl", "build_dir"): "px4-sitl"}
-    assert set(code_keys().values()) <= set(KINDS)
+    """Each is run by one kind of autopilot, or names a class. A new key must be added to the page about trust."""
+    classes = {("autopilot", "kind"): ("autopilot", "python_dir")}
+    classes |= {("environment", "wind"): ("environment", "wind_python_dir")}
+    classes |= {("estimator", "kind"): ("estimator", "python_dir")}
+    assert class_keys() == classes
+    files = {("px4", "libpath"): "px4", ("px4", "sitl", "build_dir"): "px4-sitl"}
+    assert code_keys() == files | dict.fromkeys((*classes, *classes.values()), "python")
+    assert set(files.values()) <= set(KINDS)
 
 
 @pytest.mark.parametrize("kind", KINDS_OF_CODE)

@@ -43,6 +43,7 @@ def test_a_mission_is_flown_to_its_end(name):
     assert -sim.log_state[:, 2].min() == pytest.approx(12.0, abs=0.3)
 
 
+@pytest.mark.long
 def test_the_long_mission_takes_twenty_minutes_and_lands():
     """Within half a minute, with a charge above the low-battery warning."""
     sim = build(load_spec("iris_long", {"timeline.dt_log_s": 0.1})).simulation.run()

@@ -19,13 +19,15 @@ KEYS = {
 RECORDED = ("aircraft.", "px4.", "autopilot.", "airframe.px4_params", "scenario.", "estimator.", "sensors.",
             "environment.wind", "environment.dryden", "environment.gusts", "timeline.t_", "timeline.dt_")  # fmt: skip
 NOT_RECORDED = ("timeline.dt_phys_s", "aircraft.name")
-FIXED = ("home.", "px4.mission", "autopilot.kind", "timeline.dt_", "airframe.x0")
+FIXED = ("home.", "px4.mission", "autopilot.kind", "timeline.dt_", "airframe.x0",
+         "autopilot.options", "environment.wind_options", "estimator.options")  # fmt: skip
 STARTED_WITH = ("px4.lockstep", "px4.uorb", "px4.defaults", "px4.derive_ca_params", "px4.strict_lockstep_rates",
                 "autopilot.angular_acceleration")  # fmt: skip
 NOT_OF_THE_FLIGHT = ("run.", "px4.libpath", "px4.msg_dir", "px4.sitl.build_dir", "px4.sitl.instance",
-                     "autopilot.params_file")  # fmt: skip
+                     "autopilot.params_file", "autopilot.python_dir", "environment.wind_python_dir",
+                     "estimator.python_dir")  # fmt: skip
 """With the folder and number of stock PX4, which a recording leaves out like the others. The values of a parameter file
-are in `autopilot.file_params`."""
+are in `autopilot.file_params`. Folders and arguments of classes are newer than 0.1."""
 
 
 def test_every_key_has_a_stage():

@@ -78,6 +78,7 @@ def test_the_resolved_file_has_every_key():
         is_optional = name in (
             "px4.sitl.sensors.airspeed",
             "plant.integrator.tableau",
+            "scenario.setpoints",
             "airframe.propulsion.table",
             "airframe.propulsion.overrides.table",
         )

@@ -66,7 +66,7 @@ def test_payload_and_offset_are_flown():
     settings = {"scenario.events": [{"at_s": 8.0, "action": "land"}], "timeline.t_end_s": 20.0}
     loads = {"airframe.payload_kg": 0.5, "airframe.payload_pos_body_m": [0.0, 0.0, 0.05]}
     runs = [
-        px4lockstep.simulate("x500", **settings, **own)
+        px4lockstep.simulate("x500", overrides=settings | own)
         for own in ({}, loads, {"airframe.cg_offset_body_m": [0.01, 0.0, 0.0]})
     ]
     assert [run.outcome.word for run in runs] == ["flown"] * 3

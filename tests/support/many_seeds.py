@@ -20,7 +20,7 @@ def wind_of(seed):
 
 def fly(name, seed):
     """Return the run of a seed."""
-    return px4lockstep.simulate(name, **{"aircraft.seed": seed, "environment.wind_mean_ned": wind_of(seed)})
+    return px4lockstep.simulate(name, overrides={"aircraft.seed": seed, "environment.wind_mean_ned": wind_of(seed)})
 
 
 def figures(name, seeds):
@@ -30,7 +30,7 @@ def figures(name, seeds):
         run = fly(name, seed)
         log, spec = run.log, run.spec
         assert all(np.isfinite(log[column]).all() for column in ("pos_ned", "vel_ned", "q_bn", "omega_body", "soc"))
-        columns = {column: log[column] for column in log}
+        columns = {column: log[column] for column in log.names}
         home = (spec.home.lat_deg, spec.home.lon_deg)
         checked = checked_verdict(columns, spec.mission.text, home, log["time_us"][-1] / 1e6)
         verdicts.append((run.outcome.word, checked))

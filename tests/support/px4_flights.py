@@ -90,7 +90,7 @@ def answer_tick(a, t_us, bus, recorded, answer, motors):
         navigate(a.navigator, t_us, a.commander.mode, a.commander.missions, estimate, is_landed)
     answer.mission_item = a.navigator.current
     if is_automatic:
-        run_flight_task(a, estimate)
+        run_flight_task(a, t_us, estimate)
     task = a.flight_task.setpoint
     for i in range(3):
         answer.pos_sp_ned[i] = task.pos_ned[i]

@@ -51,8 +51,11 @@ def attitude(time_us):
     return math.cos(angle), 0.0, 0.0, math.sin(angle)
 
 
-def flight(seconds=4.0, *, truth=False, start_us=START_US, step_us=STEP_US, changes=()):
-    """Return a small flight in the topics of today, as bytes; `changes` are functions of the writer before its end."""
+def flight(seconds=4.0, *, truth=False, start_us=START_US, step_us=STEP_US, topics=(), changes=()):
+    """Return a small flight in the topics of today, as bytes.
+
+    `topics` are functions of the writer that declare more topics, `changes` write to it at the end.
+    """
     file = io.BytesIO()
     log = Writer(file, start_us)
     log.info("sys_name", "PX4")
@@ -69,6 +72,8 @@ def flight(seconds=4.0, *, truth=False, start_us=START_US, step_us=STEP_US, chan
     log.topic("vehicle_rates_setpoint", [("float", 1, name) for name in ("roll", "pitch", "yaw")])
     log.topic("vehicle_land_detected", [("bool", 1, "landed")])
     log.topic("unheard_of", [("float", 1, "value")])
+    for declare in topics:
+        declare(log)
     log.start()
     log.sync()
     log.text(start_us, 4, "a warning")

@@ -6,7 +6,7 @@ import numpy as np
 
 import px4lockstep
 
-run = px4lockstep.simulate("iris", **{"aircraft.seed": 7})
+run = px4lockstep.simulate("iris", overrides={"aircraft.seed": 7})
 assert_type(run, px4lockstep.Run)
 assert_type(run.summary.outcome, str)
 assert_type(run.log["pos_ned"], np.ndarray[tuple[Any, ...], np.dtype[Any]])

@@ -133,6 +133,7 @@ def reachable(aircraft):
     return True
 
 
+@pytest.mark.long
 @repeatable
 @given(any_aircraft(), st.integers(0, 2**32))
 def test_valid_aircraft_and_inputs_give_finite_derivatives(aircraft, seed):
@@ -149,6 +150,7 @@ def test_valid_aircraft_and_inputs_give_finite_derivatives(aircraft, seed):
     assert batch.moved.max() <= n_rates
 
 
+@pytest.mark.long
 @repeatable
 @given(any_aircraft(), st.integers(0, 2**32))
 def test_the_order_of_rotors_does_not_matter(aircraft, seed):

@@ -7,6 +7,7 @@ from fleet import iris, octa, twin
 from flights import (
     TAKE_OFF,
     autopilot_of,
+    changes,
     disturbed,
     flight,
     item_times,
@@ -22,8 +23,11 @@ from px4lockstep.autopilots.builtin.commander import (
 )
 from px4lockstep.autopilots.requests import DESCEND_MODE, LAND_MODE, LOITER_MODE, MANUAL_MODE, MISSION_MODE, RETURN_MODE
 from px4lockstep.errors import InputError
+from px4lockstep.flights.summary import summarize
 from px4lockstep.vehicle.battery import Battery
 from px4lockstep.vehicle.contact import Contact
+
+pytestmark = pytest.mark.long
 
 WAYPOINT, LOITER_UNLIMITED, LOITER_TIME, RETURN, LAND, TAKEOFF = 16, 17, 19, 20, 21, 22
 DELAY, JUMP, SPEED = 93, 177, 178
@@ -391,13 +395,27 @@ def test_a_low_battery_triggers_its_action(action, modes):
         assert np.linalg.norm(landed_at(sim)) < 0.5
 
 
+def test_a_mission_of_500_items_is_flown():
+    """To its end, from items that take no time to a jump over more items than fit into 8 bits."""
+    many = [(SPEED, 0, 0, 0, 1, 5)] * 496
+    ends = [(WAYPOINT, 3, 0, 3), (JUMP, 0, 0, 0, 1, 1), (LAND, 3, 0, 0)]
+    sim = flight(mission_of((TAKEOFF, 0, 0, 3), *many, *ends), end_s=40).run()
+    status = autopilot_of(sim)
+    assert status["mission_count"][-1] == 500
+    assert status["mission_finished"][-1] == 1
+    assert [item for _, item in changes(status["mission_item"], sim.log["time_us"])] == [497, 499]
+    assert landed_at(sim) == pytest.approx([3.0, 0.0], abs=0.5)
+
+
 @pytest.mark.parametrize(
     ("action", "last_mode"), [(0, MANUAL_MODE), (1, MANUAL_MODE), (2, LOITER_MODE), (3, RETURN_MODE), (5, LAND_MODE)]
 )
 def test_leaving_the_geofence_triggers_its_action(action, last_mode):
-    """By GF_ACTION: nothing, warn, hold, return, land."""
+    """By GF_ACTION: nothing, warn, hold, return, land. A warning is no failsafe; the breach is an event anyway."""
     sim = flight(end_s=90, params={"GF_MAX_HOR_DIST": 8.0, "GF_ACTION": action}).run()
-    assert (GEOFENCE_FAILSAFE in autopilot_of(sim)["failsafe"]) == (action != 0)
+    assert (GEOFENCE_FAILSAFE in autopilot_of(sim)["failsafe"]) == (action > 1)
+    events = [event for event in summarize(sim).events if event.label == "geofence breached"]
+    assert events[0].is_fault
     flown = modes_of(sim)
     if action in (0, 1):
         assert flown == [MISSION_MODE, MANUAL_MODE]

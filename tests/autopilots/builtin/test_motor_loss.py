@@ -136,7 +136,7 @@ def lost(name, motors, seed, gap_s=0.0):
     """Return the run of a built-in aircraft whose motors fail, at a time that depends on the seed."""
     at_s = 10.0 + 12.3 * seed
     events = [{"at_s": at_s + k * gap_s, "action": "disable_motor", "motor": motor} for k, motor in enumerate(motors)]
-    return simulate(name, **{"aircraft.seed": seed + 1, "scenario.events": events}), at_s
+    return simulate(name, overrides={"aircraft.seed": seed + 1, "scenario.events": events}), at_s
 
 
 def assert_stands_after(name, motors, seed, gap_s=0.0):
@@ -202,7 +202,7 @@ def test_a_large_propeller_that_slows_down_is_not_dead():
         "MPC_TILTMAX_AIR": 70.0,
     }
     wind = {"environment.wind_mean_ned": [8.0, 4.0, 0.0]}
-    run = simulate("lifter", **wind, **{f"autopilot.params.{name}": value for name, value in quick.items()})
+    run = simulate("lifter", overrides=wind | {f"autopilot.params.{name}": value for name, value in quick.items()})
     assert run.is_flown
     current, duty = run.log["motor_current_a"], run.log["rotor_duty"]
     is_idle = (current < 0.1) & (duty >= 0.2)
@@ -213,7 +213,7 @@ def test_a_large_propeller_that_slows_down_is_not_dead():
 def test_nothing_moves_while_motors_idle_before_take_off(name):
     """Armed for 5 s in wind and noise: by less than 1 mm and 0.1°, because torques never start idle motors."""
     still = {"scenario.mission_time_s": 1.0, "autopilot.params.COM_SPOOLUP_TIME": 5.0, "timeline.t_end_s": 5.9}
-    run = simulate(name, **still)
+    run = simulate(name, overrides=still)
     assert run.log["armed"][-1] == 1
     assert np.abs(run.log["torque_sp_body"]).max() > 0.001
     assert np.abs(run.log["pos_ned"] - run.log["pos_ned"][0]).max() < 1e-3

@@ -152,7 +152,7 @@ def test_determinism_is_checked_with_one_flight_per_process(tmp_path, monkeypatc
     both = (Variant("fresh process"), Variant("one worker", flights=2))
     monkeypatch.setattr("px4lockstep.flights.determinism.default_variants", lambda runs: both[:runs])
     short = {**SHORT, "timeline.t_end_s": 0.3, "autopilot.kind": "px4", "px4.libpath": str(build_double(tmp_path))}
-    found = px4lockstep.determinism("iris", runs=2, **short)
+    found = px4lockstep.determinism("iris", runs=2, overrides=short)
     assert found.identical, [flown.error for flown in found.flights]
     assert [flown.name for flown in found.flights] == ["fresh process"]
 
@@ -475,7 +475,7 @@ def test_in_python_the_console_is_not_redirected(tmp_path, python):
     script = (
         "import px4lockstep, sys\n"
         "values = dict(item.split('=') for item in sys.argv[1:])\n"
-        "run = px4lockstep.simulate('iris', **values, **{'timeline.t_end_s': 1.0})\n"
+        "run = px4lockstep.simulate('iris', overrides=values | {'timeline.t_end_s': 1.0})\n"
         "print(run.summary.outcome)\n"
     )
     values = ("autopilot.kind=px4", f"px4.libpath={build_double(tmp_path)}")

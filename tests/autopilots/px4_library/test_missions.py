@@ -217,6 +217,7 @@ def test_the_host_enforces_the_fence_of_a_plan(tmp_path, action, modes_):
     assert "a failsafe (geofence) took over at" in run.summary.reason
     assert run.summary.ending == ("in the air" if action == 2 else "returned")
     assert any("the plan's rally points are not used" in warning for warning in run.summary.warnings)
+    assert run.flight.simulation.autopilot.area.rally_points == ()  # a landing there would not be a return
 
 
 def test_the_host_can_terminate_at_the_fence(tmp_path):

@@ -7,6 +7,7 @@ import pytest
 from px4_sitl_double import make_flight
 
 import px4lockstep
+from px4lockstep.flights.facts import Facts
 from px4lockstep.log.events import events_of
 from px4lockstep.log.log import Log
 from px4lockstep.px4.fence import Fence, FenceZone, RallyPoint
@@ -102,6 +103,7 @@ def test_stock_px4_gets_the_fence_and_returns_to_a_rally_point(sitl_build, tmp_p
     assert simulation.log_state[-1, :2] == pytest.approx([10.0, -8.0], abs=1.5)
     found = [event.label for event in events_of(Log.of(simulation), simulation.autopilot.area)]
     assert found.index("geofence breached") < found.index("mode return")
+    assert Facts(simulation, Log.of(simulation)).goal.name == "rally point 0"
 
 
 def test_stock_px4_refuses_a_mission_outside_the_zones(sitl_build, tmp_path):
@@ -119,7 +121,7 @@ def test_the_x500_lands_upright_in_its_wind_and_the_run_ends(sitl_build, tmp_pat
     path = tmp_path / "hop.waypoints"
     path.write_text(f"QGC WPL 110\n0 1 3 22 0 0 0 0 {HOME} 3 1\n1 0 3 21 0 0 0 0 {HOME} 0 1\n", "utf-8")
     sitl = {"autopilot.kind": "px4-sitl", "px4.sitl.build_dir": str(sitl_build), "px4.mission_path": str(path)}
-    run = px4lockstep.simulate("x500", **sitl)
+    run = px4lockstep.simulate("x500", overrides=sitl)
     assert run.outcome.word == "flown", run.outcome.reason
     disarmed_s = run.log["time_s"][np.flatnonzero(run.log["armed"])[-1]]
     assert run.log["time_s"][-1] == pytest.approx(disarmed_s + 3.0, abs=0.05)  # a log row is 0.02 s

@@ -170,6 +170,7 @@ class Interface:
         self.tell(self.mavlink.command_ack_encode(told.command, result, 0, 0, *sender), *self.links)
 
     def on_set_position_target_local_ned(self, told):
+        self.note(told)
         self.vehicle.new_setpoint(self.time_us, (told.x, told.y, told.z))
 
     def on_mission_count(self, told):

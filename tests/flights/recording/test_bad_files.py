@@ -30,6 +30,8 @@ from px4lockstep.flights.recording.contents import ATTRIBUTES, ENTRIES, TEXTS, V
 from px4lockstep.flights.recording.file import read_recording, write_recording
 from px4lockstep.flights.replay import replay
 
+pytestmark = pytest.mark.long
+
 
 def assert_refused(path, *fragments):
     """Check that reading and replaying raise a message that names the file and the problem."""

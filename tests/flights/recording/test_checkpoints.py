@@ -145,8 +145,8 @@ def test_every_index_and_count_has_limits():
 @pytest.mark.parametrize(
     ("place", "value", "allowed"),
     [
-        ("builtin.navigator.current", 256, "0 to 255"),
-        ("builtin.navigator.current", -1, "0 to 255"),
+        ("builtin.navigator.current", 1024, "0 to 1023"),
+        ("builtin.navigator.current", -1, "0 to 1023"),
         ("builtin.motor_failure.failed_mask", 4_096, "0 to 4095"),
         ("wind.tick", -7, f"0 to {2**53}"),
         ("solver.last_group", 9, "0 to 8"),
