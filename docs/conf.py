@@ -30,9 +30,10 @@ default_role = "code"
 
 # Types of other packages, and of modules below the public front, have no page here.
 nitpick_ignore_regex = [
-    ("py:.*", r"(collections|matplotlib|numpy|os|pathlib|pydantic|typing)\..*|BaseModel|Figure"),
+    ("py:.*", r"(collections|matplotlib|numpy|os|pathlib|pandas|pydantic|typing)\..*|BaseModel|Figure|pd\.DataFrame"),
     ("py:.*", r"px4lockstep(\.[a-z]\w*){2,}\.\w+"),
-    ("py:exc", r"LayoutError|MetricError|Px4Error|TimeError"),
+    ("py:exc", r"LayoutError|MetricError|Px4Error|SearchStoppedError|TimeError"),
+    ("py:class", r"tuple\[str"),  # part of a signature with a default factory, which Sphinx can't parse
 ]
 
 html_theme = "furo"
