@@ -61,6 +61,8 @@ def test_a_sweep_is_resumed_and_its_flights_are_rerun(home, swept):
     for part in (home / "swept" / "results").iterdir():
         part.unlink()
     (home / "swept" / MARK).write_text("")
+    refused = command(home, "sweep", "swept", "--resume", "--metric", "max:tilt_deg", "--seeds", "3", code=2)
+    assert "a sweep is resumed as it was started; omit --metric, --seeds" in refused.stderr
     resumed = command(home, "sweep", "swept", "--resume", "--json", "--no-plots")
     assert json.loads(resumed.stdout) == before
     rerun = command(home, "campaign", "rerun", "swept", "3", "--no-plots")

@@ -38,7 +38,9 @@ def sweep(
         list[str] | None,
         typer.Option("--metric", metavar="METRIC", help="Metric: tracking_rms (default), max:tilt_deg, … Repeatable."),
     ] = None,
-    seeds: Annotated[int, typer.Option(metavar="N", help="Flights at each point, with different seeds.")] = 1,
+    seeds: Annotated[
+        int | None, typer.Option(metavar="N", help="Flights at each point, with different seeds. Default: 1.")
+    ] = None,
     settings: SetOption = None,
     accept: AcceptOption = None,
     workers: WorkersOption = None,

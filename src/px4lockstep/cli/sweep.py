@@ -32,21 +32,24 @@ def sweep_spec(
     plots: bool,
     as_json: bool,
     inputs: Sequence[str] = (),
-    metrics: Sequence[str] = (DEFAULT_METRIC,),
+    metrics: Sequence[str] | None = None,
     settings: Sequence[str] = (),
-    seeds: int = 1,
+    seeds: int | None = None,
     accept: Sequence[str] = (),
     **options: Any,
 ) -> int:
     """Fly a sweep, or the rest of one; return the exit code."""
     source: str | dict[str, Any] = spec
     if resume:
-        _refuse_changes(inputs, settings)
+        given = {"KEY=VALUES": inputs, "--set": settings, "--metric": metrics, "--seeds": seeds, "--accept": accept}
+        _refuse_changes([name for name, value in given.items() if value])
         source = str(campaign_path(spec))
     else:
         overrides = dict(parse_override(text) for text in settings)
+        measured = metrics or (DEFAULT_METRIC,)
+        flights = 1 if seeds is None else seeds
         source = tables_of(
-            str(spec_source(spec)), by_name(inputs), metrics, seeds=seeds, overrides=overrides, accept=accept
+            str(spec_source(spec)), by_name(inputs), measured, seeds=flights, overrides=overrides, accept=accept
         )
     flown = fly_with_progress(started_sweep(source, resume=resume, **options), quiet=as_json)
     with interrupts.deferred():
@@ -67,10 +70,9 @@ def sweep_spec(
     return FLOWN
 
 
-def _refuse_changes(inputs: Sequence[str], settings: Sequence[str]) -> None:
-    if inputs or settings:
-        given = (*inputs, *settings)[0]
-        raise InputError(f"{given}: inputs and --set can't be changed when a sweep is resumed; omit them")
+def _refuse_changes(given: Sequence[str]) -> None:
+    if given:
+        raise InputError(f"a sweep is resumed as it was started; omit {', '.join(given)}")
 
 
 def _show(found: Sweep, as_json: bool, has_figure: bool) -> None:
