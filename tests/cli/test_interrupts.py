@@ -10,7 +10,8 @@ import time
 
 import pytest
 from campaign_files import write_campaign
-from commands import run_command
+from commands import run_command, start_command
+from processes import wait_until
 
 import px4lockstep
 from px4lockstep.flights.folder import RunFolder, read_log
@@ -160,19 +161,15 @@ def test_a_second_interrupt_stops_at_once(tmp_path, interrupted):
     assert read_log(tmp_path / "out").rows == 401
 
 
-@pytest.mark.parametrize("seconds", [0, 1, 30, 300])
+@pytest.mark.parametrize("seconds", [0, 1, 30, 120])
 def test_a_killed_run_loses_nothing_that_was_logged(tmp_path, seconds):
     """Whenever it is killed, each row is complete and bit-identical to that of the uninterrupted flight."""
     long = {"timeline.t_end_s": 5_000.0}
-    command = (*COMMAND, "run", "iris_long", "--out", "out", "--set", "timeline.t_end_s=5000")
-    process = subprocess.Popen(command, cwd=tmp_path, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    process = start_command("run", "iris_long", "--out", "out", "--set", "timeline.t_end_s=5000", cwd=tmp_path)
     folder = tmp_path / "out"
-    for _ in range(24_000):
-        if (folder / "log.rows").exists() and read_log(folder).rows >= 50 * seconds:
-            break
-        time.sleep(0.002)
+    wait_until(lambda: (folder / "log.rows").exists() and read_log(folder).rows >= 50 * seconds)
     process.kill()
-    process.wait()
+    process.communicate()
     assert {"INCOMPLETE", "log.rows"} <= set(files_in(folder))
     log = read_log(folder)
     assert log.rows >= 50 * seconds

@@ -1,6 +1,5 @@
 """`px4lockstep run`, `plot` and `export`: outcome, files, exit codes, no traceback."""
 
-import functools
 import json
 import os
 import re
@@ -12,7 +11,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from commands import run_command
+from commands import run_command, start_command
 
 import px4lockstep
 from px4lockstep.errors import InputError
@@ -187,9 +186,7 @@ def test_plotting_without_the_mission_is_a_warning(tmp_path):
 @pytest.mark.parametrize("more", [(), ("--json",)])
 def test_a_full_standard_output_is_an_error(tmp_path, more):
     """The flight is kept."""
-    with Path("/dev/full").open("w") as full:
-        command = (*COMMAND, "run", "iris", *SHORT, "--out", "out", *more)
-        finished = subprocess.run(command, cwd=tmp_path, stdout=full, stderr=subprocess.PIPE, text=True, check=False)
+    finished = run_command("run", "iris", *SHORT, "--out", "out", *more, cwd=tmp_path, stdout="/dev/full")
     assert finished.returncode == 1
     assert finished.stderr == "error: standard output can't be written: No space left on device\n"
     assert sorted(path.name for path in (tmp_path / "out").iterdir()) == [name for name in FILES if name != "plots.png"]
@@ -288,15 +285,7 @@ def test_bad_input_is_a_message_and_exit_code_2(tmp_path, arguments, fragments):
 def test_an_interrupt_keeps_the_log(tmp_path):
     """Exit code 130, log and summary, marked as incomplete."""
     hours = ("--set", "timeline.t_end_s=5000", "--set", "timeline.dt_log_s=0.5")  # takes seconds to compute
-    command = (*COMMAND, "run", "iris_long", "--no-plots", "--out", "stopped", *hours)
-    process = subprocess.Popen(
-        command,
-        cwd=tmp_path,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        # a shell ignores interrupts in background jobs, which children inherit
-        preexec_fn=functools.partial(signal.signal, signal.SIGINT, signal.SIG_DFL),
-    )
+    process = start_command("run", "iris_long", "--no-plots", "--out", "stopped", *hours, cwd=tmp_path)
     wait_for(tmp_path / "stopped" / "spec.toml")
     time.sleep(0.3)
     process.send_signal(signal.SIGINT)
@@ -308,11 +297,10 @@ def test_an_interrupt_keeps_the_log(tmp_path):
 
 def test_a_killed_run_is_marked(tmp_path):
     """All its files are complete."""
-    command = (*COMMAND, "run", "iris_long", "--no-plots", "--out", "killed")
-    process = subprocess.Popen(command, cwd=tmp_path, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    process = start_command("run", "iris_long", "--no-plots", "--out", "killed", cwd=tmp_path)
     wait_for(tmp_path / "killed" / "spec.toml")
     process.kill()
-    process.wait()
+    process.communicate()
     assert (tmp_path / "killed" / "INCOMPLETE").exists()
     assert not list((tmp_path / "killed").glob("log.parquet"))
 

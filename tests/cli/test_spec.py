@@ -3,29 +3,18 @@
 import json
 import os
 import re
-import subprocess
-import sys
 import tomllib
 
 import pytest
+from commands import run_command
 from spec_files import write
 
 from px4lockstep.spec.shipped import shipped_aircraft
 
-COMMAND = (sys.executable, "-m", "px4lockstep", "spec")
 
-
-def spec(*arguments, check=True, cwd=None, **environment):
+def spec(*arguments, check=True, cwd=None):
     """Run `px4lockstep spec`; return standard output, or standard error if it fails as expected."""
-    finished = subprocess.run(
-        (*COMMAND, *arguments),
-        cwd=cwd,
-        env={**os.environ, **environment},
-        capture_output=True,
-        text=True,
-        timeout=120,
-        check=False,
-    )
+    finished = run_command("spec", *arguments, cwd=cwd)
     assert finished.returncode == (0 if check else 2), finished.stderr
     assert "Traceback" not in finished.stderr
     return finished.stdout if check else finished.stderr
@@ -80,14 +69,13 @@ def test_check_and_run_warn_that_sensors_have_no_effect(tmp_path):
     said = spec("check", "field.toml", cwd=tmp_path).splitlines()
     assert f"warning: {warning}" in said
     assert said[-1] == "field.toml: OK, 3 warnings"
-    command = (*COMMAND[:-1], "run", "field.toml", "--out", "out")
-    environment = os.environ | {"COLUMNS": "200"}
-    finished = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=120)
+    words = ("run", "field.toml", "--no-plots", "--out", "out")
+    finished = run_command(*words, cwd=tmp_path, env={**os.environ, "COLUMNS": "200"})
     assert warning in finished.stdout
     assert warning in json.loads((tmp_path / "out" / "summary.json").read_text("utf-8"))["warnings"]
 
 
-def test_check_compiles_nothing(tmp_path):
+def test_check_compiles_nothing(tmp_path, python):
     """The flight is built with interpreted kernels, so that it takes a second without a cache."""
-    spec("check", "iris", PX4LOCKSTEP_CACHE_DIR=str(tmp_path), PX4LOCKSTEP_QUIET="1")
+    python("-m", "px4lockstep", "spec", "check", "iris", PX4LOCKSTEP_CACHE_DIR=tmp_path)
     assert list(tmp_path.rglob("*")) == []

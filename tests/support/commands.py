@@ -36,9 +36,10 @@ class Command:
         timeout_s: When it is killed.
         script: Python script to run instead of the command line.
         leads: Whether it leads a session, and so a process group, of its own.
+        stdout: File that standard output goes to instead.
     """
 
-    def __init__(self, words, cwd, env, timeout_s, script=None, leads=False):
+    def __init__(self, words, cwd, env, timeout_s, script=None, leads=False, stdout=None):
         self._files = [tempfile.TemporaryFile("w+") for _ in range(2)]  # noqa: SIM115 - `close` closes them
         self._texts = None
         self.args, self._timeout_s, self.returncode = words, timeout_s, None
@@ -46,7 +47,7 @@ class Command:
             "words": [os.fsdecode(word) for word in words],
             "cwd": os.fspath(cwd or Path.cwd()),
             "env": dict(os.environ if env is None else env),
-            "files": [f"/proc/{os.getpid()}/fd/{file.fileno()}" for file in self._files],
+            "files": [stdout or self._path(0), self._path(1)],
             "script": None if script is None else os.fspath(script),
             "timeout_s": timeout_s,
             "leads": leads,
@@ -56,6 +57,9 @@ class Command:
         self._server.sendall(json.dumps(task).encode() + b"\n")
         self._answers = self._server.makefile()
         self.pid = json.loads(self._answers.readline())
+
+    def _path(self, number):
+        return f"/proc/{os.getpid()}/fd/{self._files[number].fileno()}"
 
     def poll(self):
         """Return the exit code, or None while it runs."""
@@ -98,14 +102,14 @@ class Command:
             each.close()
 
 
-def start_command(*words, cwd=None, env=None, timeout_s=300.0, script=None, leads=False):
+def start_command(*words, cwd=None, env=None, timeout_s=300.0, **options):
     """Start the command line, or a script, with words."""
-    return Command(words, cwd, env, timeout_s, script, leads)
+    return Command(words, cwd, env, timeout_s, **options)
 
 
-def run_command(*words, cwd=None, env=None, timeout_s=300.0, script=None):
+def run_command(*words, **options):
     """Run the command line, as `subprocess.run` with `capture_output` and `text` would; or a script, with words."""
-    command = start_command(*words, cwd=cwd, env=env, timeout_s=timeout_s, script=script)
+    command = start_command(*words, **options)
     try:
         printed = command.communicate()
     finally:
@@ -158,16 +162,14 @@ def _stop(process, folder):
 
 
 def preload():
-    """Import everything that commands need, and load what is compiled."""
+    """Import everything that commands need, load what is compiled, and fly once: whatever is cached is then there."""
     for name in MODULES:
         importlib.import_module(f"px4lockstep.cli.{name}")
-    import matplotlib.pyplot as plt  # noqa: F401
-    import pyarrow.parquet  # noqa: F401
+    from px4lockstep import read_run, simulate
 
-    from px4lockstep.engine.simulation import Simulation
-    from px4lockstep.engine.timeline import Periodic, Timeline
-
-    Simulation(None, Timeline(1, log=Periodic(1)))
+    with tempfile.TemporaryDirectory() as folder:
+        run = simulate("iris", overrides={"timeline.t_end_s": 1.0}).save(os.path.join(folder, "run"))
+        read_run(run)
 
 
 def _wait(child, timeout_s):
