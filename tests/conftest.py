@@ -4,6 +4,7 @@ Every test belongs to one tier. A marker of that name on a test or a file select
 folder. A fixture that starts processes raises the tier. Tests of the tiers fast and long must not start processes.
 """
 
+import gc
 import os
 import signal
 import subprocess
@@ -74,6 +75,12 @@ def pytest_collection_modifyitems(items):
             item.add_marker(tier)
 
 
+def pytest_collection_finish():
+    """Exempt modules and collected tests from garbage collection, which then takes half of the time."""
+    gc.collect()
+    gc.freeze()
+
+
 @pytest.fixture(autouse=True)
 def _no_processes_in_this_process(request, monkeypatch):
     """Fail a test of the tiers fast and long that starts a process."""
@@ -90,6 +97,14 @@ def _no_processes_in_this_process(request, monkeypatch):
     monkeypatch.setattr(
         os, "fork", lambda: pytest.fail("a test of the fast or long tier forks; mark it: pytest.mark.process")
     )
+
+
+@pytest.fixture
+def forked_workers(monkeypatch):
+    """Fork the workers of campaigns from this process instead of starting interpreters."""
+    from forked_workers import start  # few tests need it
+
+    monkeypatch.setattr("px4lockstep.processes.Interpreter.start", start)
 
 
 @pytest.fixture

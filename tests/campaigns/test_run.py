@@ -21,6 +21,8 @@ from px4lockstep.errors import InputError, SimulationError
 from px4lockstep.flights import outcome
 
 pytestmark = pytest.mark.process
+forked = pytest.mark.usefixtures("forked_workers")
+"""For tests that do not depend on how workers start; `flown` and the others have fresh interpreters."""
 
 STOP = '[stop]\nof = "energy_wh"\nhalf_width = 0.05\nmin_runs = 4\n'
 
@@ -55,6 +57,7 @@ def test_a_run_with_a_failed_metric_is_a_row_with_the_error(flown):
     assert row["digest"] is not None
 
 
+@forked
 @pytest.mark.parametrize(
     ("accept", "has_criteria", "passed"),
     [((), True, False), (("crashed",), True, True), (("landed away",), True, False), ((), False, None)],
@@ -88,6 +91,7 @@ def test_two_workers_give_bit_identical_rows(flown, tmp_path):
     assert CampaignFolder.open(tmp_path / "two").is_complete
 
 
+@forked
 def test_a_resumed_campaign_flies_only_missing_runs(flown, tmp_path):
     """Stopped by the callback, then resumed with another number of workers."""
     found, file = flown
@@ -122,6 +126,7 @@ def test_a_campaign_killed_and_resumed_has_identical_rows(flown, tmp_path):
     assert rows(out) == found
 
 
+@forked
 def test_a_killed_worker_costs_only_time(flown, tmp_path):
     """Its run is given to another worker."""
     found, file = flown
@@ -137,6 +142,7 @@ def test_a_killed_worker_costs_only_time(flown, tmp_path):
     assert rows(tmp_path / "lost") == found
 
 
+@forked
 def test_workers_exit_with_the_campaign(tmp_path):
     folder = CampaignFolder.create(tmp_path / "ended", _campaign(write_campaign(tmp_path)), "")
     with LocalExecutor(folder.campaign, 2) as executor:
@@ -170,6 +176,7 @@ def test_workers_exit_if_the_campaign_is_killed(tmp_path):
     assert not any(_is_alive(pid) for pid in pids)
 
 
+@forked
 def test_the_stop_rule_stops_at_the_same_run_for_any_number_of_workers(tmp_path):
     """A resume then flies nothing more."""
     file = write_campaign(tmp_path, FILE.replace('"broken"', '"sound"') + STOP)
@@ -183,6 +190,7 @@ def test_the_stop_rule_stops_at_the_same_run_for_any_number_of_workers(tmp_path)
     assert (again.flown, again.stopped_after, again.is_complete) == (0, results[0].stopped_after, True)
 
 
+@forked
 def test_a_metric_that_always_raises_is_an_error_before_the_first_run(tmp_path):
     """The rehearsal with the unmodified spec file finds it."""
     file = write_campaign(tmp_path)
@@ -192,6 +200,7 @@ def test_a_metric_that_always_raises_is_an_error_before_the_first_run(tmp_path):
     assert not (tmp_path / "out").exists()
 
 
+@forked
 def test_a_changed_file_is_not_resumed(flown, tmp_path):
     """Including the file of a metric."""
     file = write_campaign(tmp_path)
@@ -209,6 +218,7 @@ def test_the_number_of_workers_is_checked(workers, tmp_path):
         run_campaign(write_campaign(tmp_path), workers=workers, out=tmp_path / "out")
 
 
+@forked
 def test_a_campaign_folder_is_self_contained(flown, tmp_path):
     """The plan is JSON with the aircraft and the user's function, and can be resumed elsewhere."""
     file = write_campaign(tmp_path)
@@ -243,6 +253,7 @@ def test_a_worker_imports_nothing_from_the_working_directory(tmp_path, monkeypat
     assert run_campaign(write_campaign(tmp_path), runs=1, workers=1, out="out").is_complete
 
 
+@forked
 def test_a_run_that_kills_its_worker_each_time_is_a_row(tmp_path):
     """Also without a signal; the other runs are flown."""
     file = write_campaign(tmp_path)
@@ -278,6 +289,7 @@ def test_too_many_workers_for_the_system_are_an_error_with_a_remedy(tmp_path, mo
         run_campaign(write_campaign(tmp_path), workers=1, out=tmp_path / "out")
 
 
+@forked
 def test_two_processes_can_not_fly_the_same_folder(tmp_path):
     """They would write the same parts."""
     folder = CampaignFolder.create(tmp_path / "out", _campaign(write_campaign(tmp_path)), "")

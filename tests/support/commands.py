@@ -162,10 +162,18 @@ def _stop(process, folder):
 
 
 def preload():
-    """Import everything that commands need, load what is compiled, and fly once: whatever is cached is then there."""
+    """Import everything that commands need, load what is compiled, and fly once: whatever is cached is then there.
+
+    Campaigns fork their workers, too.
+    """
     for name in MODULES:
         importlib.import_module(f"px4lockstep.cli.{name}")
+    from forked_workers import start
+
     from px4lockstep import read_run, simulate
+    from px4lockstep.processes import Interpreter
+
+    Interpreter.start = start
 
     with tempfile.TemporaryDirectory() as folder:
         run = simulate("iris", overrides={"timeline.t_end_s": 1.0}).save(os.path.join(folder, "run"))
