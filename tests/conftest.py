@@ -100,9 +100,9 @@ def _no_processes_in_this_process(request, monkeypatch):
 
 
 @pytest.fixture
-def forked_workers(monkeypatch):
-    """Fork the workers of campaigns from this process instead of starting interpreters."""
-    from forked_workers import start  # few tests need it
+def forked_interpreters(monkeypatch):
+    """Fork the workers of campaigns and determinism checks from this process instead of starting interpreters."""
+    from forked_interpreters import start  # few tests need it
 
     monkeypatch.setattr("px4lockstep.processes.Interpreter.start", start)
 

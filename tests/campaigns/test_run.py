@@ -21,7 +21,7 @@ from px4lockstep.errors import InputError, SimulationError
 from px4lockstep.flights import outcome
 
 pytestmark = pytest.mark.process
-forked = pytest.mark.usefixtures("forked_workers")
+forked = pytest.mark.usefixtures("forked_interpreters")
 """For tests that do not depend on how workers start; `flown` and the others have fresh interpreters."""
 
 STOP = '[stop]\nof = "energy_wh"\nhalf_width = 0.05\nmin_runs = 4\n'

@@ -15,6 +15,8 @@ from px4lockstep.errors import InputError
 from px4lockstep.flights.determinism import Variant, default_variants, determinism, where_they_part
 
 pytestmark = pytest.mark.process
+forked = pytest.mark.usefixtures("forked_interpreters")
+"""For tests of what is reported; the others start interpreters."""
 
 SHORT = {**recorded_flights.SHORT, "timeline.t_end_s": 1.0}
 CHANGES_THE_SEED = """#!{python}
@@ -79,6 +81,7 @@ def test_variants_are_bit_identical():
     assert found.identical
 
 
+@forked
 def test_a_variant_that_differs_is_found_and_reported(tmp_path):
     """An interpreter that flies with another seed, between two that don't."""
     other = Variant("another seed", python=interpreter(tmp_path, CHANGES_THE_SEED))
@@ -96,6 +99,7 @@ def test_a_variant_that_differs_is_found_and_reported(tmp_path):
     assert told["first_difference"]["field"] == expected.field
 
 
+@forked
 @pytest.mark.parametrize(
     ("text", "message"),
     [
@@ -124,6 +128,7 @@ def test_a_missing_interpreter_is_reported(tmp_path):
     assert not found.identical
 
 
+@forked
 def test_a_flight_that_fails_is_reported():
     """With its error: one attempt per boundary is not enough."""
     found = determinism("iris", variants=[Variant("only")], overrides=SHORT | {"plant.integrator.max_substeps": 1})

@@ -2,12 +2,12 @@
 
 import ast
 import os
-import subprocess
 import sys
 import textwrap
 
 import numba
 import pytest
+from commands import run_command, start_command
 
 from px4lockstep.jit import cache
 
@@ -54,8 +54,23 @@ def _no_bytecode(monkeypatch):
 
 
 @pytest.fixture
-def package(tmp_path, python):
-    """Return a small package of kernels that import each other, with a way to run it in a fresh interpreter."""
+def script(python):
+    """Run a script in a new process: a fresh interpreter if Numba's settings differ, otherwise a fork."""
+
+    def run(path, **environment):
+        if any(name.startswith("NUMBA_") for name in environment):
+            return python(path, **environment)
+        variables = {name: str(value) for name, value in environment.items()}
+        finished = run_command(script=path, env={**os.environ, **variables})
+        assert finished.returncode == 0, finished.stderr
+        return finished
+
+    return run
+
+
+@pytest.fixture
+def package(tmp_path, script):
+    """Return a small package of kernels that import each other, with a way to run it in a new process."""
     folder = tmp_path / "demo_kernels"
     folder.mkdir()
 
@@ -80,15 +95,17 @@ def package(tmp_path, python):
         @classmethod
         def run(cls, **environment):
             variables = {"PX4LOCKSTEP_CACHE_DIR": cls.cache_dir, "PX4LOCKSTEP_QUIET": "0", **environment}
-            return python(driver, **variables)
+            return script(driver, **variables)
 
     return Package
 
 
-def test_a_second_process_loads_what_the_first_compiled(package):
-    """Nothing is compiled twice."""
+def test_a_second_process_loads_what_the_first_compiled(package, python, tmp_path):
+    """Nothing is compiled twice; fresh interpreters load what forked processes compiled."""
     assert package.run().stdout.split() == ["7.0", "1.0", "miss", "miss"]
     assert package.run().stdout.split() == ["7.0", "1.0", "hit", "hit"]
+    fresh = python(tmp_path / "driver.py", PX4LOCKSTEP_CACHE_DIR=package.cache_dir)
+    assert fresh.stdout.split() == ["7.0", "1.0", "hit", "hit"]
 
 
 def test_an_edited_callee_recompiles_its_callers_and_nothing_else(package):
@@ -142,17 +159,16 @@ def test_functions_with_one_name_are_distinguished_by_constants():
     assert len({cache._code_hash(function.__code__) for function in functions}) == len(functions)
 
 
-def test_a_source_edited_during_the_run_is_not_cached(package, tmp_path, python):
+def test_a_source_edited_during_the_run_is_not_cached(package, tmp_path, script):
     """The process runs the old code; cached under the stamp of the new code, it would stay wrong."""
-    script = tmp_path / "edits.py"
-    script.write_text(
+    edits = tmp_path / "edits.py"
+    edits.write_text(
         "import pathlib, demo_kernels.callee as callee\n"
         "path = pathlib.Path(callee.__file__)\n"
         "path.write_text(path.read_text().replace('x * FACTOR', 'x * FACTOR * 2.0'))\n"
         "print(callee.scale(2.0))\n"
     )
-    variables = {"PX4LOCKSTEP_CACHE_DIR": package.cache_dir, "PYTHONPATH": tmp_path}
-    assert python(script, **variables).stdout == "6.0\n"
+    assert script(edits, PX4LOCKSTEP_CACHE_DIR=package.cache_dir).stdout == "6.0\n"
     assert package.run().stdout.split() == ["13.0", "1.0", "miss", "miss"]
 
 
@@ -212,10 +228,10 @@ def test_a_read_only_cache_is_reported_once_and_is_not_an_error(package, tmp_pat
     assert "PX4LOCKSTEP_CACHE_DIR" in finished.stderr
 
 
-def test_a_full_disk_is_reported_once_and_is_not_an_error(package, python, tmp_path):
+def test_a_full_disk_is_reported_once_and_is_not_an_error(package, script, tmp_path):
     """Every write fails with "no space left on device"; the results are still correct."""
-    script = tmp_path / "full.py"
-    script.write_text(
+    full = tmp_path / "full.py"
+    full.write_text(
         textwrap.dedent(
             """
             import contextlib, errno, runpy
@@ -231,7 +247,7 @@ def test_a_full_disk_is_reported_once_and_is_not_an_error(package, python, tmp_p
             """
         ).replace('"driver.py"', repr(str(tmp_path / "driver.py")))
     )
-    finished = python(script, PX4LOCKSTEP_CACHE_DIR=package.cache_dir, PX4LOCKSTEP_QUIET="0", PYTHONPATH=tmp_path)
+    finished = script(full, PX4LOCKSTEP_CACHE_DIR=package.cache_dir, PX4LOCKSTEP_QUIET="0")
     assert finished.stdout.split() == ["7.0", "1.0", "miss", "miss"]
     assert finished.stderr.count("No space left on device") == 1
 
@@ -305,14 +321,14 @@ SCRIPT = """
 NEIGHBOUR = "from px4lockstep.jit import kernel\n@kernel\ndef drag(x):\n    return x * 2.0\n"
 
 
-def test_a_script_next_to_its_modules_is_never_stale(python, tmp_path):
+def test_a_script_next_to_its_modules_is_never_stale(script, tmp_path):
     """It notices an edited module next to the script and a changed global that comes from the environment."""
     (tmp_path / "script.py").write_text(textwrap.dedent(SCRIPT))
     (tmp_path / "neighbour.py").write_text(NEIGHBOUR)
 
     def run(limit):
         variables = {"PX4LOCKSTEP_CACHE_DIR": tmp_path / "cache", "LIMIT": limit}
-        return python(tmp_path / "script.py", **variables).stdout.split()
+        return script(tmp_path / "script.py", **variables).stdout.split()
 
     assert run(100) == ["6.0", "miss"]
     assert run(100) == ["6.0", "hit"]
@@ -349,19 +365,18 @@ def test_two_processes_that_compile_at_once_do_not_mix_up_code(tmp_path):
     environment = {**os.environ, "PX4LOCKSTEP_CACHE_DIR": str(tmp_path / "cache")}
 
     def start(*arguments):
-        return subprocess.Popen(
-            [sys.executable, script, *arguments], env=environment, stdout=subprocess.PIPE, text=True
-        )
+        return start_command(*arguments, script=script, env=environment)
 
     both = [start("3", "int"), start("3.5", "float")]
-    assert [process.communicate(timeout=120)[0].strip() for process in both] == ["6", "7.0"]
+    assert [process.communicate()[0].strip() for process in both] == ["6", "7.0"]
     for arguments, expected in ((("3", "int"), "6"), (("3.5", "float"), "7.0")):
-        assert start(*arguments).communicate(timeout=120)[0].strip() == expected
+        assert start(*arguments).communicate()[0].strip() == expected
 
 
-def test_a_user_without_a_home_directory_compiles_in_memory(python, tmp_path, monkeypatch):
+def test_a_user_without_a_home_directory_compiles_in_memory(script, tmp_path):
     """It is reported once, like any other folder that cannot be written."""
-    code = (
+    homeless = tmp_path / "homeless.py"
+    homeless.write_text(
         "import pathlib\n"
         "def no_home():\n    raise RuntimeError('no home directory')\n"
         "pathlib.Path.home = no_home\n"
@@ -371,7 +386,7 @@ def test_a_user_without_a_home_directory_compiles_in_memory(python, tmp_path, mo
     (tmp_path / "race.py").write_text(
         textwrap.dedent(RACE).replace("sys.argv[1]", "'3'").replace("sys.argv[2]", "'int'")
     )
-    finished = python("-c", code, PX4LOCKSTEP_CACHE_DIR="", XDG_CACHE_HOME="", PX4LOCKSTEP_QUIET="0")
+    finished = script(homeless, PX4LOCKSTEP_CACHE_DIR="", XDG_CACHE_HOME="", PX4LOCKSTEP_QUIET="0")
     assert finished.stdout.strip() == "6"
     assert finished.stderr.count("no home directory") == 1
 

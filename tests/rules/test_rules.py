@@ -4,6 +4,7 @@ Each rule is a function from a syntax tree to the lines that violate it, with an
 """
 
 import ast
+import functools
 import re
 import threading
 import tomllib
@@ -22,6 +23,12 @@ MODULES = sorted(SOURCE.rglob("*.py"))
 ALLOWED_IN_KERNELS = {"sqrt", "floor", "isfinite", "isnan", "pi", "nan", "inf"}
 """Members of the math module that round identically on every platform. The rest comes from px4lockstep.math."""
 ALLOWED_CASTS = {"int8", "int16", "int32", "int64", "uint64", "float32", "float64"}
+
+
+@functools.cache
+def tree_of(path):
+    """Return the syntax tree of a module; tests must not change it."""
+    return ast.parse(path.read_text("utf-8"))
 
 
 def dotted(node):
@@ -182,9 +189,7 @@ def test_no_source_breaks_the_rule(rule):
         modules = [path for path in MODULES if path not in (SOURCE / "jit" / "cache.py", SOURCE / "engine" / "pace.py")]
     if rule is more_than_one_thread:  # a thread prints a sign of life during compilation; none exists in a run
         modules = [path for path in MODULES if path != SOURCE / "jit" / "progress.py"]
-    broken = {
-        f"{path.relative_to(SOURCE)}:{line}" for path in modules for line in rule(ast.parse(path.read_text("utf-8")))
-    }
+    broken = {f"{path.relative_to(SOURCE)}:{line}" for path in modules for line in rule(tree_of(path))}
     assert sorted(broken) == []
 
 
@@ -252,7 +257,7 @@ ORDER = (
 def imported(path: Path) -> set[str]:
     """Return the names below `px4lockstep` that a module imports anywhere."""
     found = set()
-    for node in ast.walk(ast.parse(path.read_text("utf-8"))):
+    for node in ast.walk(tree_of(path)):
         names = [node.module] if isinstance(node, ast.ImportFrom) else []
         names += [alias.name for alias in node.names] if isinstance(node, ast.Import) else []
         found |= {name.split(".")[1] for name in names if name and name.startswith("px4lockstep.")}
@@ -324,7 +329,7 @@ def exempt_modules():
 @pytest.mark.parametrize("name", exempt_modules())
 def test_only_kernels_have_no_types(name):
     """An exempt module has kernels, and all its other functions have types."""
-    tree = ast.parse((SOURCE.parent / f"{name.replace('.', '/')}.py").read_text("utf-8"))
+    tree = tree_of(SOURCE.parent / f"{name.replace('.', '/')}.py")
     untyped = kernels(tree)
     assert untyped
     for node in ast.walk(tree):
@@ -348,7 +353,7 @@ def test_no_two_classes_have_the_same_name():
     """A class name in a message, a traceback or the documentation is unambiguous."""
     homes: dict[str, list[str]] = {}
     for path in MODULES:
-        for node in ast.walk(ast.parse(path.read_text("utf-8"))):
+        for node in ast.walk(tree_of(path)):
             if isinstance(node, ast.ClassDef):
                 homes.setdefault(node.name, []).append(str(path.relative_to(SOURCE)))
     assert {name: places for name, places in homes.items() if len(places) > 1} == {}

@@ -22,6 +22,10 @@ import time
 import traceback
 from pathlib import Path
 
+import numba
+
+from px4lockstep.jit import cache
+
 LOOK_S = 0.005
 MODULES = ("run", "replay", "branch", "folders", "compare", "diff", "import_ulog", "campaign", "app")
 
@@ -168,12 +172,13 @@ def preload():
     """
     for name in MODULES:
         importlib.import_module(f"px4lockstep.cli.{name}")
-    from forked_workers import start
+    from forked_interpreters import start
 
     from px4lockstep import read_run, simulate
     from px4lockstep.processes import Interpreter
 
     Interpreter.start = start
+    numba.njit("float64(float64)")(lambda x: x + 1.0)  # the first compilation takes longer than later ones
 
     with tempfile.TemporaryDirectory() as folder:
         run = simulate("iris", overrides={"timeline.t_end_s": 1.0}).save(os.path.join(folder, "run"))
@@ -203,18 +208,21 @@ def become(task):
     os.chdir(task["cwd"])
     os.environ.clear()
     os.environ.update(task["env"])
+    sys.dont_write_bytecode = bool(os.environ.get("PYTHONDONTWRITEBYTECODE"))
+    cache.START_NS = time.time_ns()  # it runs sources that were edited since the process that forks started
     sys.argv = [task.get("script") or "px4lockstep", *task["words"]]
 
 
-def run_and_exit():
-    """Run the command and end the process, without freeing what was imported, which would take half of the time."""
+def run_and_exit(run=None):
+    """Run the command, or `run`, and exit without freeing what was imported, which would take half of the time."""
     from px4lockstep.cli import main as command
 
     code = 1
     try:
-        command()
+        (run or command)()
+        code = 0
     except SystemExit as end:
-        code = end.code
+        code = end.code or 0
     except BaseException:
         traceback.print_exc()
     threading._shutdown()
@@ -255,10 +263,10 @@ def main(address):
     if task.get("leads"):
         os.setsid()
     become(task)
-    if task["script"] is None:
-        run_and_exit()
-    sys.path[0] = os.path.dirname(task["script"])
-    runpy.run_path(task["script"], run_name="__main__")
+    if task["script"] is not None:
+        sys.path[0] = os.path.dirname(task["script"])
+        run_and_exit(lambda: runpy.run_path(task["script"], run_name="__main__"))
+    run_and_exit()
 
 
 if __name__ == "__main__":

@@ -1,9 +1,10 @@
-"""Workers of campaigns as forks of the process that flies the campaign: this saves the start of an interpreter each.
+"""Workers of campaigns and determinism checks as forks of the process that starts them: this saves a second each.
 
-`tests/campaigns/test_run.py` also flies campaigns with the fresh interpreters that users get.
+`tests/campaigns/test_run.py` and `tests/flights/test_determinism.py` also use the interpreters that users get.
 """
 
 import os
+import runpy
 import signal
 import subprocess
 import sys
@@ -11,9 +12,7 @@ import tempfile
 import time
 import traceback
 import warnings
-from multiprocessing.connection import Connection
 
-from px4lockstep.campaigns import local, worker
 from px4lockstep.processes import Interpreter
 
 LOOK_S = 0.002
@@ -48,39 +47,48 @@ class Forked:
         os.kill(self.pid, signal.SIGKILL)
 
 
-def start(module, arguments, **options):
-    """Start a worker by forking this process; start anything else as `Interpreter.start` does."""
-    if module != local.MODULE:
-        return FRESH(module, arguments, **options)
-    [pipe] = options["pass_fds"]
+def start(module, arguments, *, python=sys.executable, environment=None, pass_fds=()):
+    """Fork this process, unless another interpreter or other settings of Numba are requested."""
+    environment = os.environ if environment is None else environment
+    if python != sys.executable or any(name.startswith("NUMBA_") for name in environment):
+        return FRESH(module, arguments, python=python, environment=environment, pass_fds=pass_fds)
     errors = tempfile.TemporaryFile()  # noqa: SIM115 - `Interpreter.close` closes it
+    environment = dict(environment)
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", DeprecationWarning)  # Python 3.12 and newer; other threads of pytest only wait
+        warnings.simplefilter("ignore", DeprecationWarning)  # since Python 3.12; other threads of pytest only wait
         pid = os.fork()
     if pid == 0:
-        _work(pipe, errors.fileno())
+        _run(module, arguments, environment, pass_fds, errors.fileno())
     return Interpreter(Forked(pid), errors)
 
 
-def _work(pipe, errors):
-    """Do what a worker does in an interpreter of its own, with its files and signal handlers only; exit."""
+def _run(module, arguments, environment, pass_fds, errors):
+    """Run a module like a fresh interpreter: with its files, environment and signal handlers only; never returns."""
     code = 1
     try:
         os.setsid()
         nothing = os.open(os.devnull, os.O_RDWR)
         for number, file in enumerate((nothing, nothing, errors)):
             os.dup2(file, number)
-        os.closerange(3, pipe)
-        os.closerange(pipe + 1, os.sysconf("SC_OPEN_MAX"))
+        kept = [2, *sorted(pass_fds), os.sysconf("SC_OPEN_MAX")]
+        for before, after in zip(kept, kept[1:], strict=False):
+            os.closerange(before + 1, after)
         sys.stdout, sys.stderr = (os.fdopen(number, "w", closefd=False) for number in (1, 2))
         signal.signal(signal.SIGINT, signal.default_int_handler)
-        signal.signal(signal.SIGHUP, signal.SIG_DFL)
+        for number in (signal.SIGTERM, signal.SIGHUP):
+            signal.signal(number, signal.SIG_DFL)
         tempfile.tempdir = None
-        worker.end_when_told()
-        worker.work(Connection(pipe))
+        os.environ.clear()
+        os.environ.update(environment)
+        sys.argv = [module, *arguments]
+        sys.modules.pop(module, None)  # it may have been imported
+        runpy.run_module(module, run_name="__main__")
         code = 0
     except SystemExit as end:
-        code = end.code
+        code = end.code or 0
+        if isinstance(code, str):
+            sys.stderr.write(f"{code}\n")
+            code = 1
     except BaseException:
         traceback.print_exc()
     finally:
