@@ -10,6 +10,7 @@ import gc
 import importlib
 import json
 import os
+import pkgutil
 import runpy
 import select
 import signal
@@ -24,10 +25,10 @@ from pathlib import Path
 
 import numba
 
+import px4lockstep.cli
 from px4lockstep.jit import cache
 
 LOOK_S = 0.005
-MODULES = ("run", "replay", "branch", "folders", "compare", "diff", "import_ulog", "campaign", "app")
 
 
 class Command:
@@ -170,8 +171,8 @@ def preload():
 
     Campaigns fork their workers, too.
     """
-    for name in MODULES:
-        importlib.import_module(f"px4lockstep.cli.{name}")
+    for module in pkgutil.walk_packages(px4lockstep.cli.__path__, "px4lockstep.cli."):
+        importlib.import_module(module.name)
     from forked_interpreters import start
 
     from px4lockstep import read_run, simulate

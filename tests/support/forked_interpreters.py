@@ -3,6 +3,7 @@
 `tests/campaigns/test_run.py` and `tests/flights/test_determinism.py` also use the interpreters that users get.
 """
 
+import itertools
 import os
 import runpy
 import signal
@@ -71,7 +72,7 @@ def _run(module, arguments, environment, pass_fds, errors):
         for number, file in enumerate((nothing, nothing, errors)):
             os.dup2(file, number)
         kept = [2, *sorted(pass_fds), os.sysconf("SC_OPEN_MAX")]
-        for before, after in zip(kept, kept[1:], strict=False):
+        for before, after in itertools.pairwise(kept):
             os.closerange(before + 1, after)
         sys.stdout, sys.stderr = (os.fdopen(number, "w", closefd=False) for number in (1, 2))
         signal.signal(signal.SIGINT, signal.default_int_handler)
