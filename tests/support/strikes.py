@@ -16,7 +16,7 @@ from pathlib import Path
 from commands import become, preload, run_and_exit
 from processes import PATIENCE_S, wait_until
 
-LOOK_S = 0.0005
+LOOK_S = 0.002
 
 
 class Struck:
