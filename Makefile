@@ -6,24 +6,28 @@ export PX4LOCKSTEP_CACHE_DIR ?= $(CURDIR)/.cache/px4lockstep
 # Tests start hundreds of interpreters; without bytecode, each of them parses the package anew.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: fly check test test-all prepare warm lint docs linkcheck dist test-oldest test-pythons test-aarch64 bench pictures digests fuzz fuzz-atheris clean
+.PHONY: fly check test test-all prepare collect warm lint docs linkcheck dist test-oldest test-pythons test-aarch64 bench pictures digests fuzz fuzz-atheris clean
 
-# Many tests wait for processes and sockets, so three workers keep two cores busy.
+# Many tests wait for processes and sockets, so three workers keep two cores busy. Each has neighbouring tests, which
+# share flights, and takes over tests of the others at the end.
 WORKERS ?= 3
+PYTEST := $(BIN)/python -m pytest --dist worksteal
 
-check: lint warm  # the fast tier, in this process: under two minutes
-	$(BIN)/python -m pytest -q -n 2 -m fast
+check: $(VENV)/ready  # lint and the fast tier, in this process: under two minutes
+	$(MAKE) --no-print-directory --jobs=2 --output-sync=target lint warm
+	$(PYTEST) -q -n 2 -m fast
 
 test: prepare  # everything but long proofs
-	$(BIN)/python -m pytest -n $(WORKERS) -m "not slow"
+	$(PYTEST) -n $(WORKERS) -m "not slow"
 
 test-all: prepare  # long proofs too: many seeds, wall-clock flows, clean installations, other platforms
 	$(BIN)/python tests/support/warm_cache.py generic
-	$(BIN)/python -m pytest -n $(WORKERS)
+	$(PYTEST) -n $(WORKERS)
 	$(MAKE) test-oldest test-pythons test-aarch64
 
+prepare: export PIP_NO_COMPILE = 1  # tests import a part of what is installed
 prepare: $(VENV)/installed  # compile, while development tools are installed, and lint and documentation are checked
-	$(MAKE) --no-print-directory --jobs=2 --output-sync=target warm lint docs
+	$(MAKE) --no-print-directory --jobs=2 --output-sync=target warm lint docs collect
 
 warm: $(VENV)/installed  # compile before the tests, which then share what is compiled
 	$(BIN)/python tests/support/warm_cache.py
@@ -51,6 +55,9 @@ test-aarch64:  # golden digests on an emulated aarch64; installs Debian packages
 
 fly: $(VENV)/installed
 	env -u PX4LOCKSTEP_CACHE_DIR $(BIN)/px4lockstep run x500  # into the user's cache, where later commands look
+
+collect: $(VENV)/ready  # write the bytecode of tests and libraries once, not in each worker
+	$(BIN)/python -m pytest -qq --collect-only > /dev/null
 
 lint: $(VENV)/ready
 	$(BIN)/ruff check .

@@ -6,6 +6,7 @@ folder. A fixture that starts processes raises the tier. Tests of the tiers fast
 
 import gc
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -56,6 +57,19 @@ UNNOTICED = ("px4lockstep.engine.compilation", "uname", "lscpu")
 """Processes that tests do not start themselves: compilation without a cache, and libraries that query the CPU."""
 
 
+NOT_FAST = re.compile(r"^pytestmark = \[?pytest\.mark\.(?:long|process|sitl|doubles|slow)\b", re.MULTILINE)
+TIER = pytest.StashKey()
+
+
+def pytest_ignore_collect(collection_path, config):
+    """With `-m fast`, do not import files in which no test is fast; it takes as long as a tenth of the tests."""
+    if config.option.markexpr != "fast" or collection_path.suffix != ".py":
+        return None
+    text = collection_path.read_text("utf-8")
+    is_elsewhere = any(folder in FOLDERS for folder in collection_path.relative_to(ROOT / "tests").parts)
+    return True if NOT_FAST.search(text) or (is_elsewhere and "pytest.mark.fast" not in text) else None
+
+
 def tier_of(item):
     """Return the tier of a test."""
     found = [tier for tier in TIERS if item.get_closest_marker(tier) is not None]
@@ -70,7 +84,7 @@ def tier_of(item):
 def pytest_collection_modifyitems(items):
     """Mark every test with its tier, before `-m` chooses among them."""
     for item in items:
-        tier = tier_of(item)
+        tier = item.stash[TIER] = tier_of(item)
         if item.get_closest_marker(tier) is None:
             item.add_marker(tier)
 
@@ -84,7 +98,7 @@ def pytest_collection_finish():
 @pytest.fixture(autouse=True)
 def _no_processes_in_this_process(request, monkeypatch):
     """Fail a test of the tiers fast and long that starts a process."""
-    if tier_of(request.node) not in ("fast", "long"):
+    if request.node.stash[TIER] not in ("fast", "long"):
         return
     start = subprocess.Popen.__init__
 

@@ -19,6 +19,7 @@ def test_dir_lists_names_before_they_are_imported(python):
     python("-c", code)
 
 
+@pytest.mark.long
 def test_a_saved_run_is_read_back(tmp_path):
     """Everything in the folder, as it was flown."""
     run = px4lockstep.simulate("iris", overrides={"timeline.t_end_s": 3.0})
