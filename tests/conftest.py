@@ -52,7 +52,7 @@ FOLDERS = {
     "fuzz": "long",
     "plots": "long",
 }
-FIXTURES = {"sitl_build": "sitl", "sitl_instance": "sitl", "python": "process"}
+FIXTURES = {"sitl_build": "sitl", "sitl_instance": "sitl", "python": "process", "forked_interpreters": "process"}
 UNNOTICED = ("px4lockstep.engine.compilation", "uname", "lscpu")
 """Processes that tests do not start themselves: compilation without a cache, and libraries that query the CPU."""
 

@@ -33,6 +33,7 @@ def test_each_run_has_its_own_px4_and_two_workers_give_identical_rows(tmp_path):
     assert all(row["height_m"] > 0.5 for row in found)
 
 
+@pytest.mark.usefixtures("forked_interpreters")
 def test_a_crash_of_the_library_becomes_a_row(tmp_path, monkeypatch):
     """Here in every flight after the rehearsal."""
     file = write(tmp_path)

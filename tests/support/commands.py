@@ -24,6 +24,7 @@ import traceback
 from pathlib import Path
 
 import numba
+from processes import exit_code_of
 
 import px4lockstep.cli
 from px4lockstep.jit import cache
@@ -223,7 +224,7 @@ def run_and_exit(run=None):
         (run or command)()
         code = 0
     except SystemExit as end:
-        code = end.code or 0
+        code = exit_code_of(end)
     except BaseException:
         traceback.print_exc()
     threading._shutdown()

@@ -1,6 +1,7 @@
-"""Information about other processes on Linux."""
+"""Information about other processes on Linux, and the exit code of this one."""
 
 import contextlib
+import sys
 import time
 from pathlib import Path
 
@@ -33,3 +34,11 @@ def is_gone(pid):
     """Return whether a process has ended, even if it has not been reaped."""
     stat = stat_of(pid)
     return stat is None or stat[0] == "Z"
+
+
+def exit_code_of(end):
+    """Return the exit code of a `SystemExit`; print its message, if it has one, as an interpreter does."""
+    if end.code is None or isinstance(end.code, int):
+        return end.code or 0
+    sys.stderr.write(f"{end.code}\n")
+    return 1
