@@ -125,6 +125,7 @@ def test_a_setting_of_thousands_of_parts_is_an_error():
     refused(lambda: load_spec("iris", settings=settings), match="is not a value", cpu_s=2.0)
 
 
+@pytest.mark.long
 def test_a_large_file_that_is_named_often_is_an_error(tmp_path):
     """B3: 199 times a file of 1 MB took 100 s, 120,000 names 14 s; a file named twice is parsed once."""
     (tmp_path / "big.toml").write_text("".join(f"k{i} = {i}\n" for i in range(65_000)))

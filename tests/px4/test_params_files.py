@@ -39,6 +39,7 @@ def test_the_shortest_form_is_the_same_float32(value):
     assert len(repr(shortest(value))) <= len(repr(float(np.float32(value))))
 
 
+@pytest.mark.long
 @given(
     st.dictionaries(st.from_regex(r"\A[A-Z][A-Z0-9_]{0,15}\Z"), st.one_of(st.integers(-(2**31), 2**31 - 1), FLOAT32))
 )
