@@ -5,7 +5,7 @@ from contextlib import closing
 import numpy as np
 import pytest
 from px4_double import OPTIONS, build_double
-from px4_runs import SHORT
+from px4_runs import SHORT, warnings_of
 from spec_files import write
 
 import px4lockstep
@@ -63,7 +63,7 @@ def test_a_function_publishes_with_its_period_and_phase(tmp_path):
     assert heard["valid"].all()
     height_m = -flown.log["est_pos_ned"][np.searchsorted(flown.log["time_us"], heard["time_us"]), 2]
     assert np.array_equal(heard["accel_noise_var"], np.float32(height_m))
-    assert flown.summary.warnings == ()
+    assert warnings_of(flown) == []
 
 
 def test_a_function_may_skip_a_tick_and_its_message_keeps_its_values(tmp_path):
@@ -161,7 +161,7 @@ def test_the_early_check_does_not_touch_the_state_of_an_injector(tmp_path):
     flown = fly(flight(tmp_path, *injectors))
     assert once.calls == 751
     assert flown.uorb[LOGGED]["time_us"].tolist() == [1_000_000]
-    (warning,) = flown.summary.warnings  # PX4's modules publish commands, too
+    (warning,) = warnings_of(flown)  # PX4's modules publish commands, too
     assert "the injector of vehicle_command publishes instance 1" in warning
 
 

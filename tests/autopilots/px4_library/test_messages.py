@@ -8,7 +8,7 @@ import pytest
 from exported_ulogs import check_ulog
 from mission_files import wpl
 from px4_double import OPTIONS
-from px4_runs import SHORT, flight_of, run, settings
+from px4_runs import SHORT, flight_of, run, settings, warnings_of
 from pyarrow import parquet
 from spec_files import write
 
@@ -66,7 +66,7 @@ def test_every_message_of_a_further_topic_is_logged(tmp_path):
     assert columns["torque_setpoint_achieved"].dtype == bool
     lands = {bool(flag) for flag in columns["actuator_saturation[0]"] == 0}
     assert lands == {True, False}  # off on the ground, then in the air
-    assert flown.summary.warnings == ()
+    assert warnings_of(flown) == []
 
 
 def test_the_file_has_a_column_per_field(tmp_path):
@@ -125,7 +125,7 @@ def test_a_topic_that_px4_never_published_is_a_warning(tmp_path):
     """Its file is empty, not missing."""
     flown = fly(flight_of(tmp_path, changes=logging({"key": "hover", "type": "HoverThrustEstimate"})))
     warning = "PX4 published nothing on the logged topics hover_thrust_estimate_0 (px4.uorb.subs)"
-    assert flown.summary.warnings == (warning,)
+    assert warnings_of(flown) == [warning]
     saved = flown.save(tmp_path / "run", plots=False)
     assert parquet.read_table(saved / "uorb" / "hover_thrust_estimate_0.parquet").num_rows == 0
 
