@@ -164,6 +164,7 @@ def flying(folder, told):
 def test_a_signal_counts_once_whichever_process_gets_it(tmp_path, number, to_all):
     """A terminal sends it to both processes, a script to one: log and summary are written."""
     with flying(tmp_path, SLOW) as (process, child):
+        wait_until(lambda: (tmp_path / "out" / "log.rows").exists() and read_log(tmp_path / "out").rows > 0)
         if to_all:
             os.killpg(process.pid, number)
         else:

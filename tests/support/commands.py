@@ -24,7 +24,6 @@ import traceback
 from pathlib import Path
 
 import numba
-from processes import exit_code_of
 
 import px4lockstep.cli
 from px4lockstep.jit import cache
@@ -215,16 +214,15 @@ def become(task):
     sys.argv = [task.get("script") or "px4lockstep", *task["words"]]
 
 
-def run_and_exit(run=None):
-    """Run the command, or `run`, and exit without freeing what was imported, which would take half of the time."""
+def run_and_exit():
+    """Run the command and end the process, without freeing what was imported, which would take half of the time."""
     from px4lockstep.cli import main as command
 
     code = 1
     try:
-        (run or command)()
-        code = 0
+        command()
     except SystemExit as end:
-        code = exit_code_of(end)
+        code = end.code
     except BaseException:
         traceback.print_exc()
     threading._shutdown()
@@ -265,10 +263,10 @@ def main(address):
     if task.get("leads"):
         os.setsid()
     become(task)
-    if task["script"] is not None:
-        sys.path[0] = os.path.dirname(task["script"])
-        run_and_exit(lambda: runpy.run_path(task["script"], run_name="__main__"))
-    run_and_exit()
+    if task["script"] is None:
+        run_and_exit()
+    sys.path[0] = os.path.dirname(task["script"])
+    runpy.run_path(task["script"], run_name="__main__")  # exits like an interpreter, which unloads libraries
 
 
 if __name__ == "__main__":

@@ -14,8 +14,6 @@ import time
 import traceback
 import warnings
 
-from processes import exit_code_of
-
 from px4lockstep.processes import Interpreter
 
 LOOK_S = 0.002
@@ -88,7 +86,10 @@ def _run(module, arguments, environment, pass_fds, errors):
         runpy.run_module(module, run_name="__main__")
         code = 0
     except SystemExit as end:
-        code = exit_code_of(end)
+        code = end.code or 0
+        if isinstance(code, str):
+            sys.stderr.write(f"{code}\n")
+            code = 1
     except BaseException:
         traceback.print_exc()
     finally:

@@ -1,7 +1,6 @@
-"""Information about other processes on Linux, and the exit code of this one."""
+"""Information about other processes on Linux."""
 
 import contextlib
-import sys
 import time
 from pathlib import Path
 
@@ -34,11 +33,3 @@ def is_gone(pid):
     """Return whether a process has ended, even if it has not been reaped."""
     stat = stat_of(pid)
     return stat is None or stat[0] == "Z"
-
-
-def exit_code_of(end):
-    """Return the exit code of a `SystemExit`; print its message, if it has one, as an interpreter does."""
-    if end.code is None or isinstance(end.code, int):
-        return end.code or 0
-    sys.stderr.write(f"{end.code}\n")
-    return 1
