@@ -6,7 +6,7 @@ export PX4LOCKSTEP_CACHE_DIR ?= $(CURDIR)/.cache/px4lockstep
 # Tests start hundreds of interpreters; without bytecode, each of them parses the package anew.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: fly check test test-all prepare collect warm lint docs linkcheck dist test-oldest test-pythons test-aarch64 bench pictures digests fuzz fuzz-atheris clean
+.PHONY: fly check test test-all prepare collect warm lint docs linkcheck dist test-oldest test-pythons test-aarch64 bench pictures digests fuzz fuzz-atheris clean bench-check bench-record
 
 # Many tests wait for processes and sockets, so three workers keep two cores busy. Each has neighbouring tests, which
 # share flights, and takes over tests of the others at the end.
@@ -73,6 +73,12 @@ linkcheck: $(VENV)/ready  # follow the links that lead outside
 bench: $(VENV)/ready
 	PYTHONPATH=benchmarks $(BIN)/python -m pytest benchmarks -s --benchmark-columns=min,median,ops
 	$(BIN)/px4lockstep bench
+
+bench-check: $(VENV)/ready  # exits with 1 if a ratio is above that of benchmarks/history.md; on a quiet machine
+	$(BIN)/python tools/bench_history.py check
+
+bench-record: $(VENV)/ready  # add an entry to benchmarks/history.md; on a quiet machine
+	$(BIN)/python tools/bench_history.py record
 
 pictures: $(VENV)/ready
 	PYTHONPATH=tests/support:tests/against $(BIN)/python tools/pictures.py

@@ -2,16 +2,18 @@
 
 import json
 import shutil
+import sys
 
 import numpy as np
 import pytest
 
-from px4lockstep.bench import c_reference, hover, sitl_host_step, suite
+from px4lockstep.bench import c_reference, hover, sitl_host_step, starts, suite
 from px4lockstep.cli import bench
+from px4lockstep.errors import InputError, SimulationError
 
 pytestmark = pytest.mark.process
 
-NAMES = [
+FLIGHTS = [
     "plant_rk4",
     "plant_rk45",
     "closed_loop",
@@ -21,7 +23,7 @@ NAMES = [
     "campaign_mission",
     "x500_mission",
 ]
-OF_TICKS = ["sitl_host_step"]
+STARTS = ["start_help", "start_warm", "run_no_plots", "run_with_plots", "first_flight"]
 NEEDS_COMPILER = pytest.mark.skipif(shutil.which("cc") is None, reason="no C compiler: the C reference cannot be built")
 
 
@@ -33,6 +35,9 @@ def short(monkeypatch):
     monkeypatch.setenv(bench.FRESH, "1")
     monkeypatch.setattr(suite, "REPEATS", 2)
     monkeypatch.setattr(sitl_host_step, "ROUNDS", 3)
+    monkeypatch.setattr(starts, "REPEATS", 1)
+    monkeypatch.setattr(starts, "YARDSTICK", (sys.executable, "-c", "pass"))
+    monkeypatch.setattr(starts, "STARTS", dict.fromkeys(starts.STARTS, (sys.executable, "-c", "print(sum(range(9)))")))
 
 
 def test_the_recorded_hover_is_stable():
@@ -50,11 +55,18 @@ def test_every_benchmark_has_its_fields(short, capsys):
     """`--json` prints a list of objects and nothing else to standard output."""
     assert bench.run_bench(as_json=True) == 0
     measurements = json.loads(capsys.readouterr().out)
-    assert [m["name"] for m in measurements] == [*NAMES, *OF_TICKS]
+    assert [m["name"] for m in measurements] == [*FLIGHTS, "sitl_host_step", *STARTS]
+    fields = ["c_ratio", "cpu_s", "import_ratio", "name", "realtime_factor", "tick_us", "wall_s"]
     for m in measurements:
-        assert sorted(m) == ["c_ratio", "name", "realtime_factor", "tick_us", "wall_s"]
-    assert 0.0 < measurements.pop()["tick_us"] < 1000.0
-    for m in measurements:
+        assert sorted(m) == fields
+        assert m["wall_s"] > 0.0
+    started, (host_step, *_) = measurements[-len(STARTS) :], measurements[len(FLIGHTS) :]
+    assert 0.0 < host_step["tick_us"] < 1000.0
+    for m in started:
+        assert m["cpu_s"] > 0.0
+        assert m["import_ratio"] > 0.0
+        assert m["c_ratio"] is None
+    for m in measurements[: len(FLIGHTS)]:
         duration_s = 3.0 if m["name"].startswith("replay") or m["name"].endswith("mission") else 2.0
         assert m["realtime_factor"] == pytest.approx(duration_s / m["wall_s"])
         assert m["tick_us"] is None
@@ -79,10 +91,45 @@ def test_without_a_compiler_a_note_replaces_the_ratio(short, monkeypatch, capsys
     monkeypatch.setattr(c_reference.shutil, "which", lambda name: None)
     assert bench.run_bench(as_json=True) == 0
     printed = capsys.readouterr()
-    assert {m["name"]: m["c_ratio"] for m in json.loads(printed.out)} == dict.fromkeys([*NAMES, *OF_TICKS])
+    found = {m["name"]: m["c_ratio"] for m in json.loads(printed.out)}
+    assert found == dict.fromkeys([*FLIGHTS, "sitl_host_step", *STARTS])
     assert "note: no ratio to C: no C compiler (cc) on this machine" in printed.err
     assert bench.run_bench(as_json=False) == 0
     assert "plant_rk4" in capsys.readouterr().out
+
+
+def test_only_the_named_benchmarks_run(short, capsys):
+    """In the order of all benchmarks; an unknown name is an error before anything is measured."""
+    assert bench.run_bench(as_json=True, names=["run_no_plots", "start_help"]) == 0
+    assert [m["name"] for m in json.loads(capsys.readouterr().out)] == ["start_help", "run_no_plots"]
+    with pytest.raises(InputError, match="unknown benchmark 'start_hel'; did you mean 'start_help'"):
+        bench.run_bench(as_json=True, names=["start_hel"])
+
+
+def test_the_start_benchmarks_measure_processes(tmp_path, monkeypatch):
+    """CPU time counts, waiting does not; only the first flight has a compile cache of its own, which is empty."""
+    monkeypatch.setenv("PX4LOCKSTEP_CACHE_DIR", str(tmp_path))
+    monkeypatch.setattr(starts, "REPEATS", 2)
+    code = (
+        "import os, time\nfolder = os.environ['PX4LOCKSTEP_CACHE_DIR']\n"
+        f"assert not os.listdir(folder)\nopen({str(tmp_path.parent / 'seen')!r}, 'a').write(folder + '\\n')\n"
+        "time.sleep(0.5)"
+    )
+    monkeypatch.setattr(starts, "STARTS", dict.fromkeys(["start_help", "first_flight"], (sys.executable, "-c", code)))
+    yardstick, found = starts.measure_starts(["start_help", "first_flight"])
+    assert found["start_help"].wall_s > 0.5
+    assert 0.0 < found["start_help"].cpu_s < 0.5
+    assert yardstick.cpu_s > 0.0
+    *warm, first = (tmp_path.parent / "seen").read_text().split()
+    assert warm == [str(tmp_path)] * 2
+    assert first != str(tmp_path)
+
+
+def test_a_command_that_fails_is_not_measured(short, monkeypatch):
+    """An error is not a fast start."""
+    monkeypatch.setitem(starts.STARTS, "start_help", (sys.executable, "-c", "raise SystemExit('no such thing')"))
+    with pytest.raises(SimulationError, match="exited with 1: no such thing"):
+        starts.measure_starts(["start_help"])
 
 
 @NEEDS_COMPILER

@@ -1,7 +1,7 @@
-"""All benchmarks: the C reference and ours interleaved, best of several repeats."""
+"""All benchmarks: the C reference and ours interleaved, best of several repeats; and the start of commands."""
 
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
 from functools import partial
 from pathlib import Path
@@ -12,8 +12,9 @@ import numpy.typing as npt
 
 from px4lockstep.bench import campaign_mission, closed_loop, hover, sitl_host_step
 from px4lockstep.bench.c_reference import CReference, NoReferenceError, c_parameters
+from px4lockstep.bench.starts import STARTS, measure_starts
 from px4lockstep.engine.simulation import Simulation
-from px4lockstep.errors import LockstepError, SimulationError
+from px4lockstep.errors import InputError, LockstepError, SimulationError, did_you_mean
 from px4lockstep.integrators.solver import Integrator
 from px4lockstep.integrators.tableaux import Method
 from px4lockstep.spec.load import load_aircraft
@@ -27,32 +28,72 @@ AGREEMENT = 1e-6
 
 @dataclass(frozen=True)
 class Measurement:
-    """One benchmark: its wall time, real-time factor, and ratio to C for a flight of the same duration."""
+    """One benchmark: its time, and its ratio to C for a flight of the same duration or to the import of Numba."""
 
     name: str
     wall_s: float
-    realtime_factor: float
-    c_ratio: float | None
+    realtime_factor: float | None = None  # of a flight in this process
+    c_ratio: float | None = None
     tick_us: float | None = None  # cost per tick, for a benchmark of single ticks
+    cpu_s: float | None = None  # of a fresh process
+    import_ratio: float | None = None  # CPU time relative to that of importing Numba
 
     def as_dict(self) -> dict[str, object]:
         """Return the measurement in the format of `--json`."""
         return asdict(self)
 
 
-def measure() -> tuple[list[Measurement], list[str]]:
-    """Run all benchmarks; return the measurements, and notes on those that could not run."""
-    ours: dict[str, Callable[[], float]] = {
-        "plant_rk4": _plant("RK4"),
-        "plant_rk45": _plant("RK45"),
-        "closed_loop": _closed_loop,
-        "closed_loop_recorded": partial(_closed_loop, record=True),
-        "replay_rk4": _replay("RK4"),
-        "replay_rk45": _replay("RK45"),
-        "campaign_mission": campaign_mission.runs("iris", MISSION_S, '"plant.integrator" = "RK4"'),
-        "x500_mission": campaign_mission.runs("x500", MISSION_S),
-    }
+FLIGHTS: dict[str, Callable[[], Callable[[], float]]] = {
+    "plant_rk4": lambda: _plant("RK4"),
+    "plant_rk45": lambda: _plant("RK45"),
+    "closed_loop": lambda: _closed_loop,
+    "closed_loop_recorded": lambda: partial(_closed_loop, record=True),
+    "replay_rk4": lambda: _replay("RK4"),
+    "replay_rk45": lambda: _replay("RK45"),
+    "campaign_mission": lambda: campaign_mission.runs("iris", MISSION_S, '"plant.integrator" = "RK4"'),
+    "x500_mission": lambda: campaign_mission.runs("x500", MISSION_S),
+}
+"""The preparation of each benchmark that is compared with C; it returns the function to measure."""
+HOST_STEP = "sitl_host_step"
+NAMES = (*FLIGHTS, HOST_STEP, *STARTS)
+
+
+def check_names(names: Sequence[str]) -> None:
+    """Raise `InputError` if there is no such benchmark."""
+    for name in names:
+        if name not in NAMES:
+            raise InputError(f"unknown benchmark {name!r}; {did_you_mean(name, NAMES)}benchmarks: {', '.join(NAMES)}")
+
+
+def measure(names: Sequence[str] = NAMES) -> tuple[list[Measurement], list[str]]:
+    """Run the named benchmarks; return the measurements, and notes on those that could not run."""
     notes: list[str] = []
+    measurements = _measure_flights([name for name in FLIGHTS if name in names], notes)
+    if HOST_STEP in names:
+        try:
+            tick_us = sitl_host_step.measured()
+            wall_s = 1e-6 * tick_us * (hover.DURATION_S * 1_000_000 // hover.TICK_US)  # of an equally long flight
+            measurements.append(Measurement(HOST_STEP, wall_s, hover.DURATION_S / wall_s, tick_us=tick_us))
+        except LockstepError as error:
+            notes.append(f"no {HOST_STEP}: {error}")
+    starts = [name for name in STARTS if name in names]
+    if starts:
+        try:
+            yardstick, found = measure_starts(starts)
+            measurements += [
+                Measurement(name, took.wall_s, cpu_s=took.cpu_s, import_ratio=took.cpu_s / yardstick.cpu_s)
+                for name, took in found.items()
+            ]
+        except NoReferenceError as error:
+            notes.append(f"no start benchmarks: {error}")
+    return measurements, notes
+
+
+def _measure_flights(names: list[str], notes: list[str]) -> list[Measurement]:
+    """Measure flights in this process, interleaved with the C reference if there is one."""
+    if not names:
+        return []
+    ours = {name: FLIGHTS[name]() for name in names}
     with tempfile.TemporaryDirectory() as folder:
         references: dict[str, Callable[[], float]] = {}
         try:
@@ -65,19 +106,11 @@ def measure() -> tuple[list[Measurement], list[str]]:
                 best[name] = min(best[name], run())
     measurements = []
     for name in ours:
-        wall_s, duration_s = (
-            best[name],
-            MISSION_S if name.endswith("mission") or name.startswith("replay") else hover.DURATION_S,
-        )
+        is_mission = name.endswith("mission") or name.startswith("replay")
+        wall_s, duration_s = best[name], MISSION_S if is_mission else hover.DURATION_S
         c_ratio = wall_s / best["c"] * hover.DURATION_S / duration_s if references else None
         measurements.append(Measurement(name, wall_s, duration_s / wall_s, c_ratio))
-    try:
-        tick_us = sitl_host_step.measured()
-        wall_s = 1e-6 * tick_us * (hover.DURATION_S * 1_000_000 // hover.TICK_US)  # of an equally long flight
-        measurements.append(Measurement("sitl_host_step", wall_s, hover.DURATION_S / wall_s, None, tick_us))
-    except LockstepError as error:
-        notes.append(f"no sitl_host_step: {error}")
-    return measurements, notes
+    return measurements
 
 
 def warm_up() -> None:

@@ -74,8 +74,13 @@ def verify(
 
 
 @command(app, "bench.run_bench")
-def bench(as_json: JsonOption = False) -> None:
-    """Benchmark the simulator: times real time, and relative to the same plant in C."""
+def bench(
+    names: Annotated[
+        list[str] | None, typer.Argument(metavar="NAME", help="Benchmarks to run, such as run_no_plots. Default: all.")
+    ] = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Benchmark the simulator: flights relative to the same plant in C, starts relative to the import of Numba."""
 
 
 @command(app, "run.run_spec")

@@ -1,0 +1,93 @@
+"""The start benchmarks: commands in fresh processes, relative to a process that only imports Numba.
+
+Numba is the largest import of every flight and cannot be avoided, so its import is the yardstick. Ratios are those of
+CPU time, which other processes on the machine hardly change. CPU time includes that of child processes.
+"""
+
+import os
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+from px4lockstep.bench.c_reference import NoReferenceError
+from px4lockstep.errors import SimulationError
+
+REPEATS = 7
+AIRCRAFT = "x500"
+COMMAND = (sys.executable, "-P", "-m", "px4lockstep")
+YARDSTICK = (sys.executable, "-P", "-c", "import numba")
+FIRST_TICK = f"import px4lockstep as p; p.build(p.load_spec({AIRCRAFT!r})).simulation.run(1)"
+FIRST_FLIGHT = "first_flight"
+STARTS: dict[str, tuple[str, ...]] = {
+    "start_help": (*COMMAND, "--help"),
+    "start_warm": (sys.executable, "-P", "-c", FIRST_TICK),
+    "run_no_plots": (*COMMAND, "run", AIRCRAFT, "--no-plots", "--out", "run"),
+    "run_with_plots": (*COMMAND, "run", AIRCRAFT, "--out", "run"),
+    FIRST_FLIGHT: (*COMMAND, "run", AIRCRAFT, "--no-plots", "--out", "run"),
+}
+"""The command of each benchmark. The first flight has an empty compile cache and is measured once."""
+
+
+@dataclass(frozen=True)
+class ProcessTime:
+    """Wall time and CPU time of a process, each the best of several."""
+
+    wall_s: float = float("inf")
+    cpu_s: float = float("inf")
+
+    def best(self, other: "ProcessTime") -> "ProcessTime":
+        """Return the smaller time of each kind."""
+        return ProcessTime(min(self.wall_s, other.wall_s), min(self.cpu_s, other.cpu_s))
+
+
+def measure_starts(names: list[str]) -> tuple[ProcessTime, dict[str, ProcessTime]]:
+    """Return the times of the yardstick and of the named benchmarks, measured in turn.
+
+    Raises:
+        NoReferenceError: If this system does not tell the CPU time of a process.
+        SimulationError: If a command fails.
+    """
+    yardstick, found = ProcessTime(), dict.fromkeys(names, ProcessTime())
+    for _ in range(REPEATS):
+        yardstick = yardstick.best(_timed(YARDSTICK))
+        for name in names:
+            if name != FIRST_FLIGHT:
+                found[name] = found[name].best(_timed(STARTS[name]))
+    if FIRST_FLIGHT in names:
+        with tempfile.TemporaryDirectory() as cache:
+            found[FIRST_FLIGHT] = _timed(STARTS[FIRST_FLIGHT], PX4LOCKSTEP_CACHE_DIR=cache)
+    return yardstick, found
+
+
+def _timed(command: tuple[str, ...], **variables: str) -> ProcessTime:
+    """Run a command in an empty folder; return its times."""
+    children_s = _children_clock()
+    # Python uses cached bytecode, as it does for users; without it, every start compiles hundreds of modules.
+    environment = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
+    with tempfile.TemporaryDirectory() as folder:
+        start_s, start_cpu_s = time.perf_counter(), children_s()
+        done = subprocess.run(
+            command, cwd=Path(folder), env=environment | variables, capture_output=True, text=True, check=False
+        )
+        wall_s, cpu_s = time.perf_counter() - start_s, children_s() - start_cpu_s
+    if done.returncode != 0:
+        raise SimulationError(f"{' '.join(command[1:])} exited with {done.returncode}: {done.stderr.strip()[-300:]}")
+    return ProcessTime(wall_s, cpu_s)
+
+
+def _children_clock() -> Callable[[], float]:
+    """Return a clock of the CPU time of all child processes that have ended."""
+    try:
+        import resource
+    except ImportError as error:
+        raise NoReferenceError("this system does not tell the CPU time of a process") from error
+
+    def children_s() -> float:
+        used = resource.getrusage(resource.RUSAGE_CHILDREN)
+        return used.ru_utime + used.ru_stime
+
+    return children_s
