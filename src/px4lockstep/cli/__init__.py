@@ -1,6 +1,7 @@
 """The command line. Commands import their dependencies when they run, so that `--help` is fast."""
 
 import errno
+import gc
 import os
 import sys
 from contextlib import suppress
@@ -16,6 +17,7 @@ PROGRAM, COMPLETE = "px4lockstep", "_PX4LOCKSTEP_COMPLETE"
 
 def main() -> None:
     """Run the command line. Bad input produces a message and an exit code, never a traceback."""
+    gc.disable()  # imports create many objects and no garbage; `cli.declare` enables it when the command runs
     interrupts.take()
     try:
         if sys.stdout is None:

@@ -1,6 +1,7 @@
 """Declare a command by its signature; the function that implements it is imported when the command runs."""
 
 import functools
+import gc
 from collections.abc import Callable
 from importlib import import_module
 from pathlib import Path
@@ -29,6 +30,8 @@ def command(
             module, _, function = place.partition(".")
             given = {key: value for key, value in options.items() if value is not None}
             work = functools.partial(getattr(import_module(f"px4lockstep.cli.{module}"), function), **given)
+            gc.freeze()  # modules stay until the process ends, so no collection needs to visit them
+            gc.enable()
             if is_watched:
                 from px4lockstep.cli.watched import in_child
 

@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import numpy.typing as npt
 
 from px4lockstep.engine.core import LOG_ROW
 from px4lockstep.engine.timeline import MAX_BOUNDARIES
@@ -41,7 +42,18 @@ def tables(log: Log) -> "Iterator[pa.Table]":
 
     schema, arrays = schema_of(log), [array for _, _, array in log.flat()]
     for rows in blocks(arrays[0], ROWS_PER_CHUNK):
-        yield pa.Table.from_arrays([pa.array(np.ascontiguousarray(array[rows])) for array in arrays], schema=schema)
+        yield pa.Table.from_arrays([_column(array[rows]) for array in arrays], schema=schema)
+
+
+def _column(values: npt.NDArray[Any]) -> "pa.Array":
+    """Return numbers as a pyarrow array of the same memory, if they are contiguous.
+
+    `pyarrow.array` would import pandas where it is installed, which takes as long as the import of Numba.
+    """
+    import pyarrow as pa
+
+    numbers = np.ascontiguousarray(values)
+    return pa.Array.from_buffers(pa.from_numpy_dtype(numbers.dtype), len(numbers), [None, pa.py_buffer(numbers)])
 
 
 def check_file(path: str | Path) -> None:
