@@ -22,6 +22,8 @@ import numpy.typing as npt
 from px4lockstep.errors import InputError, OutputError
 
 BLOCK_BYTES = 2**23
+KEPT_BYTES = 2**25
+"""Size up to which `blocks` does not release a mapped file: reading its pages again takes longer than the work."""
 
 
 @contextmanager
@@ -159,14 +161,18 @@ def release_pages(array: npt.NDArray[Any]) -> None:
 
 
 def blocks(array: npt.NDArray[Any], rows: int | None = None) -> Iterator[slice]:
-    """Yield slices of `rows` rows, by default of a few megabytes; release the array's pages every few megabytes."""
+    """Yield slices of `rows` rows, by default of a few megabytes.
+
+    Every few megabytes, release the pages of an array that maps a large file.
+    """
     row_bytes = max(1, array.strides[0])
     step = rows or max(1, BLOCK_BYTES // row_bytes)
-    held = 0
+    mapping = _mapping(array)
+    is_released, held = mapping is not None and len(mapping) > KEPT_BYTES, 0
     for start in range(0, len(array), step):
         yield slice(start, start + step)
         held += step * row_bytes
-        if held >= BLOCK_BYTES or start + step >= len(array):
+        if is_released and (held >= BLOCK_BYTES or start + step >= len(array)):
             release_pages(array)
             held = 0
 

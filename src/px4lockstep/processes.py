@@ -19,13 +19,12 @@ from typing import IO, Any
 
 from px4lockstep.errors import LockstepError, SimulationError
 from px4lockstep.px4.console import flush_console
+from px4lockstep.stop_signals import STOPS
 
 FAILED = 1
 CRASHES = ("SIGABRT", "SIGBUS", "SIGFPE", "SIGILL", "SIGSEGV", "SIGSYS", "SIGTRAP")
 MAX_INTERRUPTS = 3
 """The first interrupt requests the end, the second stops at once, and the third kills a child that hangs."""
-STOPS = tuple(getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, name))
-"""Signals that request the end of a process; it writes its results first."""
 PR_SET_PDEATHSIG = 1
 """An option of prctl on Linux."""
 

@@ -19,7 +19,7 @@ from px4lockstep.campaigns.campaign import Campaign, Sent
 from px4lockstep.campaigns.flyer import fly_run
 from px4lockstep.campaigns.result_rows import Executor, Job, Row, lost
 from px4lockstep.errors import InputError
-from px4lockstep.processes import STOPS
+from px4lockstep.stop_signals import STOPS
 
 if TYPE_CHECKING:
     from distributed import Security

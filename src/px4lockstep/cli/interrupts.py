@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from px4lockstep.processes import STOPS
+from px4lockstep.stop_signals import STOPS
 
 
 class Interrupts:

@@ -6,30 +6,28 @@ from contextlib import AbstractContextManager, nullcontext, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryFile
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from rich.progress import BarColumn, Progress, TextColumn
 from rich.table import Table
 
 from px4lockstep.cli.console import Console
-from px4lockstep.cli.crash import Told, tell_of_crash
 from px4lockstep.cli.events import parse_events
 from px4lockstep.cli.interrupts import interrupts
 from px4lockstep.cli.output import print_json, write_err, write_out
 from px4lockstep.cli.progress import working
-from px4lockstep.cli.px4_log import Px4Log, build_with_console, px4_log
-from px4lockstep.cli.replay import replay_run
-from px4lockstep.cli.watched import in_child
 from px4lockstep.engine.simulation import Simulation
 from px4lockstep.errors import OutputError, SimulationError
 from px4lockstep.flights.folder import PX4_LOG, RunFolder, summary_of
 from px4lockstep.flights.latest import spec_source
 from px4lockstep.flights.run import Run, fly
 from px4lockstep.flights.tables import run_rows
-from px4lockstep.log.events import mode_name
 from px4lockstep.spec.build import Flight, build
 from px4lockstep.spec.load import load_spec
 from px4lockstep.spec.spec import Spec
+
+if TYPE_CHECKING:
+    from px4lockstep.cli.crash import Told
+    from px4lockstep.cli.px4_log import Px4Log
 
 FLOWN, FAILED = 0, 1
 
@@ -80,6 +78,8 @@ def run_spec(
         spec_source(spec), files, [*settings, *seeds], events=parse_events(events), trust=trust, compat=compat
     )
     if loaded.run.mode == "replay":
+        from px4lockstep.cli.replay import replay_run
+
         return replay_run(str(loaded.run.recording_in), options["as_json"], is_judged=True, spec=loaded)
     return fly_spec(loaded, Options(**options))
 
@@ -88,6 +88,10 @@ def fly_spec(loaded: Spec, options: Options) -> int:
     """Fly a loaded spec; return the exit code."""
     if not loaded.autopilot.capabilities.needs_child:
         return _run(build(loaded), "", options)
+    from px4lockstep.cli.crash import Told, tell_of_crash
+    from px4lockstep.cli.px4_log import build_with_console
+    from px4lockstep.cli.watched import in_child
+
     with TemporaryFile() as console, TemporaryFile() as notes:
         told = Told(console, notes)
 
@@ -97,7 +101,7 @@ def fly_spec(loaded: Spec, options: Options) -> int:
         return in_child(fly_px4, lambda number: tell_of_crash(number, loaded, told, options.as_json))
 
 
-def _run(flight: Flight, printed: str, options: Options, told: Told | None = None) -> int:
+def _run(flight: Flight, printed: str, options: Options, told: "Told | None" = None) -> int:
     """Fly a flight that was built; return the exit code.
 
     `printed` is what PX4 printed during the build; `told` takes notes for the parent process, if there is one.
@@ -106,12 +110,16 @@ def _run(flight: Flight, printed: str, options: Options, told: Told | None = Non
         interrupts.check()
         folder = RunFolder.create(options.out, flight, holds_log=True, force=options.force)
         if flight.simulation.autopilot.capabilities.is_process:
+            from px4lockstep.cli.px4_log import Px4Log
+
             console = Px4Log(folder.path / PX4_LOG, options.verbose)
             run = fly_into(folder, flight, console, quiet=options.as_json or options.verbose)
             console.show()
         elif told is None:
             run = fly_into(folder, flight, quiet=options.as_json)
         else:
+            from px4lockstep.cli.px4_log import px4_log
+
             told.folder_is(folder.path)
             with px4_log(folder.path / PX4_LOG, printed, options.verbose) as log:
                 run = fly_into(folder, flight, log, quiet=options.as_json or options.verbose)
@@ -165,20 +173,19 @@ def finish(
     return None
 
 
-def fly_into(folder: RunFolder, flight: Flight, log: Px4Log | None = None, *, quiet: bool) -> Run:
+def fly_into(folder: RunFolder, flight: Flight, log: "Px4Log | None" = None, *, quiet: bool) -> Run:
     """Fly to the end, an error or an interrupt, with the log in a run folder."""
-    console = Console(stderr=True)
     flight.simulation.autopilot.work_in(folder.path, _waiting(flight.simulation, log))
     try:
-        with _progress(console, flight.simulation, quiet=quiet) as bar:
+        with _progress(flight.simulation, quiet=quiet) as show:
 
             def watch(simulation: Simulation) -> None:
                 end_if_asked(simulation)
                 folder.watch(simulation)
                 if log is not None:
                     log.show()
-                if isinstance(bar, FlightProgress):
-                    bar.show(simulation)
+                if show is not None:
+                    show(simulation)
 
             interrupts.check()
             if not flight.simulation.timeline.has_end:
@@ -205,7 +212,7 @@ def end_if_asked(simulation: Simulation) -> bool:
     return False
 
 
-def _waiting(simulation: Simulation, log: Px4Log | None) -> Callable[[str], bool]:
+def _waiting(simulation: Simulation, log: "Px4Log | None") -> Callable[[str], bool]:
     """Return a callback to run while waiting for an autopilot: check for interrupts, and show what it prints.
 
     The autopilot's note is printed once, and if the user has to start it, the instructions. The wait ends if it returns
@@ -234,30 +241,14 @@ def _what_is_there(run: Run, folder: RunFolder) -> str:
     return f"{folder.path} has log and summary but lacks {lacks}; it is marked as incomplete"
 
 
-class FlightProgress(Progress):
-    """Progress line of a flight: time, speed, mode, waypoint, battery."""
+def _progress(simulation: Simulation, *, quiet: bool) -> AbstractContextManager[Callable[[Simulation], None] | None]:
+    """Return a context with a function that updates the progress line; None without a terminal."""
+    console = Console(stderr=True)
+    if quiet or not console.is_terminal:
+        return nullcontext()
+    from px4lockstep.cli.flight_progress import flight_progress
 
-    def __init__(self, console: Console, simulation: Simulation) -> None:
-        columns = (TextColumn("{task.description}"), BarColumn(), TextColumn("{task.fields[state]}"))
-        super().__init__(*columns, console=console, transient=True)
-        end_s = simulation.timeline.end_us / 1e6
-        self._task = self.add_task("flying", total=end_s if simulation.timeline.is_end_known else None, state="")
-
-    def show(self, simulation: Simulation) -> None:
-        """Update the line."""
-        told, wall_s = simulation.bus.autopilot, simulation.statistics.wall_s
-        time_s, mode = simulation.time_us / 1e6, int(told.nav_state)
-        state = (
-            f"{time_s:7.1f} s  {time_s / wall_s if wall_s > 0.0 else 0.0:6.0f} x  "
-            f"{mode_name(mode) if told.armed else 'disarmed'}  "
-            f"item {int(told.mission_item)} of {int(told.mission_count)}  "
-            f"battery {100.0 * float(simulation.bus.battery[0].remaining):.0f} %"
-        )
-        self.update(self._task, completed=time_s, state=state)
-
-
-def _progress(console: Console, simulation: Simulation, *, quiet: bool) -> AbstractContextManager[object]:
-    return nullcontext() if quiet or not console.is_terminal else FlightProgress(console, simulation)
+    return flight_progress(console, simulation)
 
 
 def _print_summary(run: Run, folder: Path) -> None:

@@ -16,7 +16,6 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from numpy.lib.recfunctions import repack_fields
 
 from px4lockstep.io import blocks
 from px4lockstep.plant.faults import FIRST
@@ -92,6 +91,8 @@ def _split(packed: npt.NDArray[Any]) -> Part:
     names = packed.dtype.names or ()
     if "later_faults" not in names:
         return packed, {}
+    from numpy.lib.recfunctions import repack_fields  # imports numpy.ma
+
     later = packed["later_faults"]
     first = repack_fields(packed[[name for name in names if name != "later_faults"]])
     return first, {name: later[name] for name in later.dtype.names or ()}

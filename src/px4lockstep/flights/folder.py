@@ -35,7 +35,6 @@ from px4lockstep.log.log import Log
 from px4lockstep.log.messages import write_messages
 from px4lockstep.log.parquet import read_parquet, write_parquet
 from px4lockstep.log.rows import hold_rows, read_rows
-from px4lockstep.log.ulog_import import import_ulog
 from px4lockstep.reading import check_path, read_json
 from px4lockstep.spec.build import Flight
 from px4lockstep.spec.flight_tables import OUTPUTS
@@ -48,7 +47,6 @@ if TYPE_CHECKING:
 
 MARK = "INCOMPLETE"
 LOG_ROWS, LOG_PARQUET, SUMMARY, PLOTS = "log.rows", "log.parquet", "summary.json", "plots.png"
-READERS: dict[str, Callable[[str | Path], Log]] = {".csv": read_csv, ".parquet": read_parquet, ".ulg": import_ulog}
 MAX_SUMMARY_BYTES = 10_000_000
 PX4_LOG = "px4.log"
 PX4_ULOG = "px4.ulg"
@@ -57,6 +55,16 @@ PX4_ULOGS = "px4/log/**/*.ulg"
 UORB = "uorb"
 BOUNDARIES_HELD = 20_000
 """Boundaries between two releases of memory: 50 MB with a row at every boundary, some 4 MB at default periods."""
+
+
+def _read_ulog(path: str | Path) -> Log:
+    from px4lockstep.log.ulog_import import import_ulog
+
+    return import_ulog(path)
+
+
+READERS: dict[str, Callable[[str | Path], Log]] = {".csv": read_csv, ".parquet": read_parquet, ".ulg": _read_ulog}
+"""The function that reads a log, by the ending of its file."""
 
 
 @dataclass

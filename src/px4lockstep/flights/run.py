@@ -20,7 +20,6 @@ from px4lockstep.environment.wind import Wind
 from px4lockstep.errors import InputError, LockstepError
 from px4lockstep.estimation.estimator import Estimator
 from px4lockstep.flights.facts import Facts
-from px4lockstep.flights.figure import draw_flight
 from px4lockstep.flights.folder import RunFolder
 from px4lockstep.flights.outcome import FLOWN, Outcome, judge
 from px4lockstep.flights.recorded import source_of
@@ -153,6 +152,8 @@ class Run(ShownInNotebook):
         Raises:
             InputError: If there is no such column, or no row in this time.
         """
+        from px4lockstep.flights.figure import draw_flight
+
         home, view = self.spec.home, View(from_s, to_s, None if columns is None else tuple(columns))
         home_deg = home.lat_deg, home.lon_deg
         return draw_flight(self.log, self.spec.aircraft.name, self.flight.mission, home_deg, view)

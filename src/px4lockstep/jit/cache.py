@@ -37,6 +37,7 @@ from numba.core.runtime import rtsys
 
 from px4lockstep.errors import InputError
 from px4lockstep.io import NOFOLLOW, atomic_write, lock
+from px4lockstep.jit import payload
 from px4lockstep.jit.progress import write_notice
 
 OWN_PACKAGE = "px4lockstep"
@@ -282,6 +283,12 @@ class ImportAwareLocator(caching._CacheLocator):  # type: ignore[misc]  # Numba 
 
 class _KernelCacheImpl(caching.CompileResultCacheImpl):  # type: ignore[misc]  # Numba ships no types
     _locator_classes = (ImportAwareLocator,)
+
+    def reduce(self, cres: Any) -> payload.Payload:
+        return payload.reduce(cres)
+
+    def rebuild(self, target_context: Any, stored: payload.Payload) -> Any:
+        return payload.rebuild(target_context, stored)
 
 
 class _IndexFile(caching.IndexDataCacheFile):  # type: ignore[misc]  # Numba ships no types

@@ -1,21 +1,18 @@
 """The export formats, for `px4lockstep export`, the spec key `run.exports` and `Run.save`.
 
-To add a format, write `export_…(source, path, options)` in a file of its own and add a row to `FORMATS`.
+To add a format, write `export_…(source, path, options)` in a file of its own and add a row to `FORMATS`. The file is
+imported when the format is used.
 """
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from dataclasses import dataclass
+from importlib import import_module
 from pathlib import Path
 
 from px4lockstep.errors import InputError, suggestion
-from px4lockstep.log.csv import SIDE_SUFFIX, export_csv
+from px4lockstep.log.csv import SIDE_SUFFIX
 from px4lockstep.log.export_source import ExportOptions, ExportSource
-from px4lockstep.log.maps import export_gpx, export_kml
-from px4lockstep.log.matlab import export_matlab
-from px4lockstep.log.params import export_params
-from px4lockstep.log.parquet import export_parquet
 from px4lockstep.log.resampling import period_us
-from px4lockstep.log.ulog import export_ulog
 
 
 @dataclass(frozen=True)
@@ -25,13 +22,18 @@ class ExportFormat:
     name: str
     file_name: str  # in the run folder
     description: str
-    write: Callable[[ExportSource, Path, ExportOptions], None]
+    writer: str  # module of this package and function, `csv.export_csv`
     takes_columns: bool = False  # accepts `ExportOptions.columns`
     takes_rate: bool = False  # accepts `ExportOptions.rate_hz`
     needs_spec: bool = False  # uses `ExportSource.about`
     takes_start: bool = False  # accepts `ExportOptions.start`
     side_suffix: str = ""  # of a second file, written next to the first one
     constants_in: str = ""  # where the values of constant columns are; {} is the path of the export
+
+    def write(self, source: ExportSource, path: Path, options: ExportOptions) -> None:
+        """Export a flight to a file."""
+        module, _, function = self.writer.partition(".")
+        getattr(import_module(f"px4lockstep.log.{module}"), function)(source, path, options)
 
     def files(self, path: Path) -> tuple[Path, ...]:
         """Return the paths of all files that an export to `path` writes."""
@@ -45,7 +47,7 @@ FORMATS = {
             "csv",
             "export.csv",
             "CSV with a side file of units",
-            export_csv,
+            "csv.export_csv",
             takes_columns=True,
             side_suffix=SIDE_SUFFIX,
             constants_in=f"{{}}{SIDE_SUFFIX}",
@@ -54,25 +56,25 @@ FORMATS = {
             "parquet",
             "export.parquet",
             "Apache Parquet",
-            export_parquet,
+            "parquet.export_parquet",
             takes_columns=True,
             constants_in="the metadata of {}",
         ),
-        ExportFormat("ulog", "export.ulg", "ULog, PX4's log format", export_ulog, takes_rate=True, needs_spec=True),
-        ExportFormat("kml", "export.kml", "KML, for Google Earth", export_kml, takes_rate=True, needs_spec=True),
+        ExportFormat("ulog", "export.ulg", "ULog, PX4's log format", "ulog.export_ulog", takes_rate=True, needs_spec=True),
+        ExportFormat("kml", "export.kml", "KML, for Google Earth", "maps.export_kml", takes_rate=True, needs_spec=True),
         ExportFormat(
-            "gpx", "export.gpx", "GPX, a GPS track", export_gpx, takes_rate=True, takes_start=True, needs_spec=True
+            "gpx", "export.gpx", "GPX, a GPS track", "maps.export_gpx", takes_rate=True, takes_start=True, needs_spec=True
         ),
         ExportFormat(
             "mat",
             "export.mat",
             "MAT file, for MATLAB and Octave",
-            export_matlab,
+            "matlab.export_matlab",
             takes_columns=True,
             needs_spec=True,
             constants_in="flight.constants of {}",
         ),
-        ExportFormat("params", "export.params", "parameters, for QGroundControl", export_params, needs_spec=True),
+        ExportFormat("params", "export.params", "parameters, for QGroundControl", "params.export_params", needs_spec=True),
     )
 }
 """All formats by name."""

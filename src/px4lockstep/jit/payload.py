@@ -1,0 +1,77 @@
+"""What the cache stores of a compiled kernel, in a form that loads quickly.
+
+Numba stores machine code and bitcode, and parses the bitcode of every function that it loads. Only a compilation that
+calls the function needs the bitcode; a warm start calls machine code. So it is parsed when it is first linked, which
+saves three quarters of the time to load the loop. The names of the symbols, which Numba reads from the bitcode, are
+stored beside it. The annotated source, which is only for inspection, is not stored.
+
+This module builds on Numba's internals, `numba.core.codegen`, and `tests/jit/test_payload.py` fails if those change.
+"""
+
+from typing import Any
+
+import llvmlite.binding as llvm
+from numba.core import compiler
+from numba.core.codegen import JITCodeLibrary
+
+Payload = tuple[Any, ...]
+
+
+class LoadedLibrary(JITCodeLibrary):  # type: ignore[misc]  # Numba ships no types
+    """Machine code from the cache, with bitcode that is parsed on first use."""
+
+    bitcode = b""
+
+    @property
+    def is_parsed(self) -> bool:
+        """Whether the bitcode was parsed."""
+        return self._shared_module is not None
+
+    def _get_module_for_linking(self) -> Any:
+        if self._shared_module is None:
+            self._shared_module = llvm.parse_bitcode(self.bitcode)
+        return self._shared_module
+
+
+def reduce(result: Any) -> Payload:
+    """Return what is stored of a compile result."""
+    module = result.library._get_module_for_linking()
+    symbols = [
+        symbol.name
+        for group in (module.functions, module.global_variables)
+        for symbol in group
+        if not symbol.is_declaration
+    ]
+    return symbols, *result._replace(type_annotation="")._reduce()
+
+
+def rebuild(target_context: Any, payload: Payload) -> Any:
+    """Return the compile result of what was stored; its machine code is ready to run."""
+    symbols, (name, _, (machine_code, bitcode)), function, environment, signature, *rest = payload
+    in_object_mode, lifted, annotation, on_reload, environments = rest
+    for initialize in on_reload:
+        initialize()
+    codegen = target_context.codegen()
+    library = LoadedLibrary(codegen, name)
+    library.bitcode = bitcode
+    library.enable_object_caching()
+    library._set_compiled_object(machine_code)
+    library._finalize_final_module()
+    codegen._engine._defined_symbols.update(symbols)
+    entry_point = target_context.get_executable(library, function, environment)
+    for referenced in environments:
+        codegen.set_env(referenced.env_name, referenced)
+    return compiler.compile_result(
+        target_context=target_context,
+        typing_context=target_context.typing_context,
+        library=library,
+        environment=environment,
+        entry_point=entry_point,
+        fndesc=function,
+        type_annotation=annotation,
+        signature=signature,
+        objectmode=in_object_mode,
+        lifted=lifted,
+        reload_init=on_reload,
+        referenced_envs=environments,
+    )
