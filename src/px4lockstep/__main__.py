@@ -1,5 +1,5 @@
 """Run the command line: `python -m px4lockstep`."""
 
-from px4lockstep.cli import main
+from px4lockstep.cli import program
 
-main()
+program()

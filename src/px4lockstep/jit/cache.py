@@ -366,6 +366,14 @@ class KernelCache(caching.Cache):  # type: ignore[misc]  # Numba ships no types
         except RuntimeError:  # no cache folder, which `save_overload` reports
             return True
 
+    def signatures(self, target_context: Any) -> list[Any]:
+        """Return the signatures for which the cache has compiled code."""
+        try:
+            others = self._index_key(None, target_context.codegen())[1:]
+            return [key[0] for key in self._cache_file._load_index() if key[1:] == others]
+        except Exception:  # as in `load_overload`
+            return []
+
     def holds(self, sig: Any, target_context: Any) -> bool:
         """Return whether the cache has compiled code for a signature, without loading it."""
         try:

@@ -13,6 +13,7 @@ from typing import Any
 import numba
 
 from px4lockstep.jit.cache import KernelCache
+from px4lockstep.jit.payload import fits
 
 JIT_ENABLED = not numba.config.DISABLE_JIT
 
@@ -57,9 +58,20 @@ def from_cache(function: Callable[..., Any], *arguments: Any) -> Callable[..., A
     """Return the same as `specialize` if the cache has it, otherwise None; with the JIT off, return the function."""
     if not JIT_ENABLED:
         return function
-    signature = tuple(numba.typeof(argument) for argument in arguments)  # 20 ms for the loop's records, so do it once
+    signature = _stored_signature(function, arguments)
+    if signature is None:  # 20 ms for the loop's records, so do it once
+        signature = tuple(numba.typeof(argument) for argument in arguments)
     is_cached = function._cache.holds(signature, function.targetctx)  # type: ignore[attr-defined]
     return _entry_point(function, signature) if is_cached else None
+
+
+def _stored_signature(function: Any, arguments: tuple[Any, ...]) -> tuple[Any, ...] | None:
+    """Return the types of arguments from the function's only cache entry, or None.
+
+    The entry has the stamp of the sources, and these define all records. So it is enough to compare sizes.
+    """
+    found = function._cache.signatures(function.targetctx)
+    return found[0] if len(found) == 1 and all(fits(*pair) for pair in zip(found[0], arguments, strict=True)) else None
 
 
 def _entry_point(function: Any, signature: tuple[Any, ...]) -> Callable[..., Any]:

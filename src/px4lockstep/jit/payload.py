@@ -11,8 +11,11 @@ This module builds on Numba's internals, `numba.core.codegen`, and `tests/jit/te
 from typing import Any
 
 import llvmlite.binding as llvm
+import numpy as np
+from numba import types
 from numba.core import compiler
 from numba.core.codegen import JITCodeLibrary
+from numba.np.numpy_support import as_dtype
 
 Payload = tuple[Any, ...]
 
@@ -21,6 +24,7 @@ class LoadedLibrary(JITCodeLibrary):  # type: ignore[misc]  # Numba ships no typ
     """Machine code from the cache, with bitcode that is parsed on first use."""
 
     bitcode = b""
+    _shared_module: Any
 
     @property
     def is_parsed(self) -> bool:
@@ -75,3 +79,15 @@ def rebuild(target_context: Any, payload: Payload) -> Any:
         reload_init=on_reload,
         referenced_envs=environments,
     )
+
+
+def fits(kind: Any, value: Any) -> bool:
+    """Return whether a value has a type, as far as sizes tell: an array, an integer, or a named tuple of them."""
+    if isinstance(kind, types.Array):
+        if not isinstance(value, np.ndarray) or kind.ndim != value.ndim or kind.mutable != value.flags.writeable:
+            return False
+        size = kind.dtype.size if isinstance(kind.dtype, types.Record) else as_dtype(kind.dtype).itemsize
+        return bool(size == value.dtype.itemsize and (kind.layout == "C") == value.flags.c_contiguous)
+    if isinstance(kind, types.NamedTuple):
+        return kind.instance_class is type(value) and all(fits(*pair) for pair in zip(kind.types, value, strict=True))
+    return isinstance(kind, types.Integer) and type(value) is int

@@ -60,10 +60,18 @@ FORMATS = {
             takes_columns=True,
             constants_in="the metadata of {}",
         ),
-        ExportFormat("ulog", "export.ulg", "ULog, PX4's log format", "ulog.export_ulog", takes_rate=True, needs_spec=True),
+        ExportFormat(
+            "ulog", "export.ulg", "ULog, PX4's log format", "ulog.export_ulog", takes_rate=True, needs_spec=True
+        ),
         ExportFormat("kml", "export.kml", "KML, for Google Earth", "maps.export_kml", takes_rate=True, needs_spec=True),
         ExportFormat(
-            "gpx", "export.gpx", "GPX, a GPS track", "maps.export_gpx", takes_rate=True, takes_start=True, needs_spec=True
+            "gpx",
+            "export.gpx",
+            "GPX, a GPS track",
+            "maps.export_gpx",
+            takes_rate=True,
+            takes_start=True,
+            needs_spec=True,
         ),
         ExportFormat(
             "mat",
@@ -74,7 +82,9 @@ FORMATS = {
             needs_spec=True,
             constants_in="flight.constants of {}",
         ),
-        ExportFormat("params", "export.params", "parameters, for QGroundControl", "params.export_params", needs_spec=True),
+        ExportFormat(
+            "params", "export.params", "parameters, for QGroundControl", "params.export_params", needs_spec=True
+        ),
     )
 }
 """All formats by name."""

@@ -170,7 +170,7 @@ def _chunk(array: npt.NDArray[Any], rows: int) -> bytes:
     shuffled = np.zeros((size, rows * len(numbers) // len(array)), np.uint8)
     shuffled[:, : len(numbers)] = numbers.T
     deflate = zlib.compressobj(LEVEL, memLevel=zlib.DEF_MEM_LEVEL + 1, strategy=zlib.Z_RLE)
-    return deflate.compress(shuffled) + deflate.flush()
+    return deflate.compress(shuffled.data) + deflate.flush()
 
 
 def _write_attributes(item: Any, values: Mapping[str, str | int]) -> None:
