@@ -156,20 +156,27 @@ def _run(flight: Flight, printed: str, options: Options, told: "Told | None" = N
 def finish(
     folder: RunFolder, run: Run, *, plots: bool, quiet: bool, also: Callable[[], object] | None = None
 ) -> OutputError | None:
-    """Write recording, log, summary and figure, and what `also` writes; return the error if a file can't be written."""
+    """Write recording, log, summary and figure, and what `also` writes; return the error if a file can't be written.
+
+    The figure is drawn while the other files are written, and written last.
+    """
     text = "writing the run folder and drawing the figure" if plots else "writing the run folder"
+    drawing = folder.start_drawing(run) if plots and not interrupts.is_noted else None
     try:
         with working(text, quiet=quiet):
             folder.keep(run, release=True)
             with suppress(KeyboardInterrupt):
                 if plots:
                     with interrupts.raised():
-                        folder.draw(run)
+                        folder.draw(run, drawing)
                 if also is not None:
                     also()
                 folder.close(run)
     except OutputError as error:
         return error
+    finally:
+        if drawing is not None:
+            drawing.stop()
     return None
 
 

@@ -10,6 +10,7 @@ PX4 printed, if `px4lockstep run` flew it, `px4.ulg` the log that stock PX4 wrot
 `uorb/` the messages of the topics that were logged.
 """
 
+import functools
 import itertools
 import re
 import shutil
@@ -18,6 +19,7 @@ from collections.abc import Callable, Iterable
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
 
 from px4lockstep.engine.simulation import Simulation
@@ -43,10 +45,12 @@ from px4lockstep.spec.spec import Spec
 from px4lockstep.spec.toml_text import to_toml
 
 if TYPE_CHECKING:
+    from px4lockstep.aside import Aside
     from px4lockstep.flights.run import Run
 
 MARK = "INCOMPLETE"
 LOG_ROWS, LOG_PARQUET, SUMMARY, PLOTS = "log.rows", "log.parquet", "summary.json", "plots.png"
+MIN_ROWS_DRAWN = 2
 MAX_SUMMARY_BYTES = 10_000_000
 PX4_LOG = "px4.log"
 PX4_ULOG = "px4.ulg"
@@ -188,11 +192,27 @@ class RunFolder:
     def _keep_summary(self, run: "Run") -> None:
         write_text(self.path / SUMMARY, to_json(summary_of(run, self.path), indent=2) + "\n")
 
-    def draw(self, run: "Run") -> None:
-        """Write the figure, unless the log has fewer than two rows."""
+    def start_drawing(self, run: "Run") -> "Aside | None":
+        """Start drawing the figure in a forked child, if that is possible, for `draw`.
+
+        A process in which PX4 runs is not forked.
+        """
+        from px4lockstep.aside import Aside
+
+        capabilities = run.simulation.autopilot.capabilities
+        if capabilities.needs_child or capabilities.is_process or run.log.rows < MIN_ROWS_DRAWN:
+            return None
+        return Aside.start(functools.partial(_drawn, run))
+
+    def draw(self, run: "Run", drawing: "Aside | None" = None) -> None:
+        """Write the figure, unless the log has fewer than two rows: the one of `start_drawing`, if it succeeds."""
         from px4lockstep.plots.flight import save_plot
 
-        if run.log.rows > 1:
+        data = None if drawing is None else drawing.result()
+        if data is not None:
+            with atomic_write(self.path / PLOTS) as file:
+                file.write(data)
+        elif run.log.rows >= MIN_ROWS_DRAWN:
             save_plot(run.plot(), self.path / PLOTS)
 
     def close(self, run: "Run") -> None:
@@ -208,6 +228,15 @@ class RunFolder:
     @property
     def _columns(self) -> list[str] | None:
         return None if self.spec.run.log_columns == "all" else list(self.spec.run.log_columns)
+
+
+def _drawn(run: "Run") -> bytes:
+    """Return the figure of a run as a file."""
+    from px4lockstep.plots.flight import save_plot
+
+    with TemporaryDirectory() as folder:
+        save_plot(run.plot(), Path(folder) / PLOTS)
+        return (Path(folder) / PLOTS).read_bytes()
 
 
 def check_outputs(
