@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from px4lockstep.errors import OutputError
-from px4lockstep.io import BLOCK_BYTES, atomic_write, blocks, in_memory, release_pages
+from px4lockstep.io import BLOCK_BYTES, KEPT_BYTES, atomic_write, blocks, in_memory, release_pages
 
 SIZE = 2**23  # numbers: 64 MB
 
@@ -66,6 +66,18 @@ def test_a_column_is_read_with_little_memory(mapped, rows):
     assert resident_bytes() - before < 2**22
     assert copied.base is None
     assert (copied == 7 + 256 * np.arange(len(column))).all()
+
+
+@needs_proc
+def test_a_small_file_stays_in_memory(tmp_path):
+    """Reading its pages again would take longer than the copy of a column."""
+    with (tmp_path / "numbers").open("w+b") as file:
+        file.truncate(KEPT_BYTES)
+        array = np.ndarray(KEPT_BYTES // 8, np.int64, mmap.mmap(file.fileno(), KEPT_BYTES))
+    before = resident_bytes()
+    array[:] = 1
+    assert in_memory(array.reshape(-1, 256)[:, 7]).all()
+    assert resident_bytes() - before > 0.9 * KEPT_BYTES
 
 
 @pytest.mark.parametrize("rows", [None, 1, 3, 10, 11])

@@ -21,7 +21,7 @@ COMMAND = (sys.executable, "-m", "px4lockstep")
 SHORT = ("run", "iris", "--set", "timeline.t_end_s=4.0", "--out", "out")
 
 INTERRUPTED_AT = """
-import os, signal, sys
+import os, signal, sys, time
 from importlib import import_module
 
 signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell's background ignores it
@@ -40,6 +40,9 @@ def interrupt(home, name, way):
     def interrupted(*arguments, **options):
         if way == "lost":
             Lost()
+        elif way == "parent":
+            os.kill(os.getppid(), NUMBER)
+            time.sleep(60.0)  # the parent stops this process
         else:
             for _ in range(2 if way == "twice" else 1):
                 exec("os.kill(os.getpid(), NUMBER)")  # inside an exec, as most of what imports do
@@ -48,6 +51,8 @@ def interrupt(home, name, way):
     setattr(owner, name, interrupted)
 
 home, name, way, *arguments = sys.argv[1:]
+if os.environ["FORKS"] == "0":
+    import_module("px4lockstep.aside").Aside.start = lambda work: None
 interrupt(home, name, way)
 sys.argv = ["px4lockstep", *arguments]
 main()
@@ -62,8 +67,8 @@ def interrupted(tmp_path, tmp_path_factory):
     script = home_of_script / "interrupted_at.py"
     script.write_text(INTERRUPTED_AT, "utf-8")
 
-    def run(home, name, *arguments, way="once", sent=signal.SIGINT):
-        environment = {**os.environ, "SENT": str(int(sent))}
+    def run(home, name, *arguments, way="once", sent=signal.SIGINT, forks=True):
+        environment = {**os.environ, "SENT": str(int(sent)), "FORKS": str(int(forks))}
         finished = run_command(home, name, way, *arguments, cwd=tmp_path, env=environment, script=script)
         assert "Traceback" not in finished.stderr
         return finished
@@ -134,11 +139,14 @@ def test_a_run_with_all_its_files_is_complete(tmp_path, interrupted):
     assert files_in(tmp_path / "out") == ["log.parquet", "recording.h5", "spec.toml", "summary.json"]
 
 
+@pytest.mark.parametrize("way", ["once", "parent"])
 @pytest.mark.parametrize("name", ["plot_flight", "draw_flight"])
-def test_a_figure_being_drawn_is_omitted(tmp_path, interrupted, name):
-    """Everything else is written."""
-    home = "px4lockstep.plots.flight" if name == "plot_flight" else "px4lockstep.flights.run"
-    finished = interrupted(home, name, *SHORT)
+def test_a_figure_being_drawn_is_omitted(tmp_path, interrupted, name, way):
+    """Everything else is written. It is drawn by a forked child, or by the process itself if that is not possible."""
+    home = "px4lockstep.plots.flight" if name == "plot_flight" else "px4lockstep.flights.figure"
+    if way == "parent" and len(os.sched_getaffinity(0)) < 2:
+        pytest.skip("without a second core, the figure is not drawn by a child")
+    finished = interrupted(home, name, *SHORT, way=way, forks=way == "parent")
     assert finished.returncode == 130
     assert "lacks the figure" in finished.stderr
     assert files_in(tmp_path / "out") == ["INCOMPLETE", "log.parquet", "recording.h5", "spec.toml", "summary.json"]

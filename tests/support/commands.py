@@ -29,6 +29,7 @@ import px4lockstep.cli
 from px4lockstep.jit import cache
 
 LOOK_S = 0.005
+ON_DEMAND = ("flights.figure", "plots.flight", "log.ulog", "log.maps", "log.matlab", "log.params")
 
 
 class Command:
@@ -173,6 +174,10 @@ def preload():
     """
     for module in pkgutil.walk_packages(px4lockstep.cli.__path__, "px4lockstep.cli."):
         importlib.import_module(module.name)
+    for name in ON_DEMAND:
+        importlib.import_module(f"px4lockstep.{name}")
+    import matplotlib.pyplot as plt  # noqa: F401
+    import pyarrow.parquet  # noqa: F401
     from forked_interpreters import start
 
     from px4lockstep import read_run, simulate

@@ -93,10 +93,9 @@ def _split(packed: npt.NDArray[Any]) -> Part:
     names = packed.dtype.names or ()
     if "later_faults" not in names:
         return packed, {}
-    from numpy.lib.recfunctions import repack_fields  # imports numpy.ma
-
     later = packed["later_faults"]
-    first = repack_fields(packed[[name for name in names if name != "later_faults"]])
+    rows = np.ascontiguousarray(packed).view(np.uint8).reshape(len(packed), -1)
+    first = np.ascontiguousarray(rows[:, : -later.dtype.itemsize])  # the fault kinds added later are at the end
     return first, {name: later[name] for name in later.dtype.names or ()}
 
 

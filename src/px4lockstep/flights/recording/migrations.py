@@ -14,7 +14,6 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from numpy.lib.recfunctions import repack_fields
 
 from px4lockstep.engine.bus import layout_hash
 from px4lockstep.engine.core import LOG_ROW
@@ -70,6 +69,8 @@ def _from_4(contents: Contents) -> None:
     size = layout["state"]["itemsize"]
     if rows.dtype != np.uint8 or rows.shape[1:] != (size,):
         raise InputError(f"moments/core has rows of {rows.shape[1:]} {rows.dtype}, not ({size},) uint8")
+    from numpy.lib.recfunctions import repack_fields  # imports numpy.ma, which only old recordings need
+
     state = np.ascontiguousarray(rows).view(_dtype_of(layout["state"])).reshape(-1)
     contents.arrays["checkpoints/state"] = repack_fields(state, recurse=True)
 
