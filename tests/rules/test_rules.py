@@ -225,6 +225,7 @@ def test_a_simulation_runs_only_in_the_thread_that_created_it():
 ORDER = (
     "reprs",
     "constants",
+    "stop_signals",
     "errors",
     "reading",
     "timebase",
@@ -237,6 +238,7 @@ ORDER = (
     "math",
     "px4",
     "processes",
+    "aside",
     "plant",
     "environment",
     "vehicle",
