@@ -21,7 +21,8 @@ def write_tilts(x, y, tilts):
 
 
 @functools.cache
-def _compiled() -> Callable[..., Any]:
+def compiled_tilts() -> Callable[..., Any]:
+    """Return `write_tilts`, compiled or loaded from the cache."""
     example = np.zeros(0)
     return specialize(write_tilts, example, example, example)
 
@@ -30,5 +31,5 @@ def tilts_deg(x: Floats, y: Floats) -> Floats:
     """Return the angle between the body's z axis and down for each row, from x and y of its attitude q_bn."""
     # Use writable copies: compiled code treats a read-only array as another type.
     tilts = np.empty(len(x))
-    _compiled()(rows(x.copy()), rows(y.copy()), rows(tilts))
+    compiled_tilts()(rows(x.copy()), rows(y.copy()), rows(tilts))
     return tilts

@@ -4,13 +4,16 @@ Autopilot and estimator take about as long as everything else together. A second
 (`python -m px4lockstep.engine.compilation`); this one compiles the plant and the scenario, then the loop around both.
 If the second process cannot be started, this one compiles everything, with the same result. Other processes that need
 the loop wait for the lock. The second process does not take the lock, so the two cannot deadlock.
+
+A flight that uses a wheel's code instead starts a process that compiles in the background (`entry_points.py`).
 """
 
+import contextlib
 import functools
 import os
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
@@ -21,7 +24,9 @@ from px4lockstep.engine.core import SIM, Arrays
 from px4lockstep.engine.streams import STREAMS
 from px4lockstep.estimation.estimator import step_estimator
 from px4lockstep.integrators.integrate import integrate
-from px4lockstep.jit import compiling_alone, from_cache, specialize
+from px4lockstep.io import NOFOLLOW, lock
+from px4lockstep.jit import ahead, compiling_alone, from_cache, specialize
+from px4lockstep.jit.cache import cache_root
 from px4lockstep.jit.progress import reporter
 from px4lockstep.jit.records import locked
 from px4lockstep.processes import ending_with
@@ -29,6 +34,9 @@ from px4lockstep.scenario.setpoint_rows import SETPOINT_ROW
 from px4lockstep.scenario.stage import step_scenario
 from px4lockstep.sensors.suite import no_sensors
 from px4lockstep.vehicle.dispatch import write_outputs
+
+MAX_ATTEMPTS = 3
+"""Processes that are started to compile in the background, if each of them is killed."""
 
 
 def example_arrays() -> Arrays:
@@ -67,12 +75,57 @@ def start_second_process() -> "subprocess.Popen[bytes] | None":
         return None
 
 
+def start_background() -> None:
+    """Start a process that compiles all entry points for this CPU, unless one runs or has failed too often.
+
+    It belongs to no terminal and outlives this process. Nothing that goes wrong here affects the flight.
+    """
+    if ahead.native_policy() != ahead.BACKGROUND or os.name != "posix" or not sys.executable:
+        return
+    with contextlib.suppress(OSError, RuntimeError):  # without a writable cache there is nothing to compile for
+        with background_turn() as is_free:
+            if not is_free:
+                return
+        # The shell ends at once, so that the process is no child of this one, which would have to wait for it.
+        command = ["/bin/sh", "-c", '"$@" &', "sh", sys.executable, "-P", "-m", "px4lockstep.entry_points"]
+        subprocess.run(
+            command,
+            env={**os.environ, ahead.VARIABLE: ahead.NOW, "PX4LOCKSTEP_QUIET": "1"},
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+            cwd=cache_root(),
+            start_new_session=True,
+            check=False,
+        )
+
+
+@contextlib.contextmanager
+def background_turn(*, counts: bool = False) -> Iterator[bool]:
+    """Hold the lock of the background process; yield whether it is free and attempts are left, and count this one.
+
+    The file belongs to one build of the wheel and one kind of CPU. It has one byte for each attempt.
+    """
+    path = cache_root() / f"background-{ahead.identity()}"
+    path.parent.mkdir(parents=True, exist_ok=True)
+    handle = os.open(path, os.O_RDWR | os.O_APPEND | os.O_CREAT | NOFOLLOW, 0o666)
+    try:
+        is_free = lock(handle) is not False and os.fstat(handle).st_size < MAX_ATTEMPTS
+        if is_free and counts:
+            os.write(handle, b".")
+        yield is_free
+    finally:
+        os.close(handle)
+
+
 @functools.cache
 def compiled_loop() -> Callable[..., int]:
     """Return the loop, compiled or loaded from the cache."""
     arrays: Any = example_arrays()
     cached = from_cache(loop.advance, arrays, 0)
     if cached is not None:
+        if ahead.was_loaded():
+            start_background()
         return cached
     with compiling_alone(), reporter.together("about 40 s on two cores"):  # the wait for the lock is not counted
         cached = from_cache(loop.advance, arrays, 0)  # the process that held the lock may have compiled it

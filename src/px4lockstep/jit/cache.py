@@ -8,7 +8,8 @@ a user's function reads are part of the key, since they may come from outside th
 
 The folder is `PX4LOCKSTEP_CACHE_DIR` if set, otherwise the user's cache directory. The versions of Numba and Python are
 part of the path; the CPU target is part of Numba's key. A read-only folder is still read; missing kernels are then
-compiled in memory, and a notice is printed once.
+compiled in memory, and a notice is printed once. Where the folder has no code for this CPU, code that was compiled
+ahead of time is used (`jit/ahead.py`).
 
 This module builds on Numba's internals, `numba.core.caching`, and `tests/jit/test_cache.py` fails if those change.
 """
@@ -37,11 +38,12 @@ from numba.core.runtime import rtsys
 
 from px4lockstep.errors import InputError
 from px4lockstep.io import NOFOLLOW, atomic_write, lock
-from px4lockstep.jit import payload
+from px4lockstep.jit import ahead, payload
 from px4lockstep.jit.progress import write_notice
 
 OWN_PACKAGE = "px4lockstep"
 LOCK = "compiling.lock"
+SOURCES = "sources.json"
 START_NS = time.time_ns()
 """Approximate start of this process. It does not run sources that were edited later."""
 STAMP_DIGITS = 16
@@ -155,10 +157,11 @@ class _KnownSources:
         self._path = path
         self._is_new = False
         self._known: dict[str, tuple[str, list[str]]] = {}
-        with contextlib.suppress(OSError, ValueError, TypeError, AttributeError):  # missing or damaged
-            self._known = {
-                key: (str(code), list(names)) for key, (code, names) in json.loads(path.read_bytes()).items()
-            }
+        for file in (path, *([] if ahead.problem(ahead.FOLDER) else [ahead.FOLDER / path.name])):
+            with contextlib.suppress(OSError, ValueError, TypeError, AttributeError):  # missing or damaged
+                self._known |= {
+                    key: (str(code), list(names)) for key, (code, names) in json.loads(file.read_bytes()).items()
+                }
 
     def of(self, module_name: str, is_package: bool, source: bytes) -> tuple[str, list[str]]:
         key = hashlib.sha256(f"{module_name} {is_package}\0".encode() + source).hexdigest()
@@ -205,7 +208,8 @@ def _sources(module_name: str, path: Path) -> tuple[Path, ...]:
 
 def _walk(module_name: str, path: Path) -> dict[str, tuple[Path, str]]:
     """Read a module and all its imports; return files and code hashes by module name."""
-    known = _known_sources(cache_root() / "sources.json")
+    known = _known_sources(cache_root() / SOURCES)
+    is_own = module_name.partition(".")[0] == OWN_PACKAGE  # then the stamp depends on no other installed file
     found: dict[str, tuple[Path, str]] = {}
     todo = [(module_name, path)]
     while todo:
@@ -214,7 +218,8 @@ def _walk(module_name: str, path: Path) -> dict[str, tuple[Path, str]]:
             code, imports = known.of(name, file.name == "__init__.py", file.read_bytes())
             found[name] = file, code
             for imported in imports:
-                source_file = _find_source(imported) if imported not in found else None
+                is_covered = imported not in found and (not is_own or imported.partition(".")[0] == OWN_PACKAGE)
+                source_file = _find_source(imported) if is_covered else None
                 if source_file is not None:
                     todo.append((imported, source_file))
     known.save()
@@ -343,6 +348,12 @@ class KernelCache(caching.Cache):  # type: ignore[misc]  # Numba ships no types
         stamp = self._impl.locator.get_source_stamp()
         return _IndexFile(self.cache_path, f"{self._impl.filename_base}-{stamp[:STAMP_DIGITS]}", stamp)
 
+    def _file_ahead(self) -> Any:
+        """Return the entries in the wheel's code, which are found under the same names."""
+        own = self._cache_file
+        folder = ahead.FOLDER / Path(self.cache_path).name
+        return _IndexFile(str(folder), own._index_name.removesuffix(".nbi"), own._source_stamp)
+
     @property
     def cache_path(self) -> str:
         """The folder of this function's module."""
@@ -375,9 +386,16 @@ class KernelCache(caching.Cache):  # type: ignore[misc]  # Numba ships no types
             return []
 
     def holds(self, sig: Any, target_context: Any) -> bool:
-        """Return whether the cache has compiled code for a signature, without loading it."""
+        """Return whether the cache has code for a signature and this CPU target, without loading it."""
         try:
             return self._index_key(sig, target_context.codegen()) in self._cache_file._load_index()
+        except Exception:  # as in `load_overload`
+            return False
+
+    def holds_ahead(self, sig: Any) -> bool:
+        """Return whether code that was compiled ahead of time can be used for a signature."""
+        try:
+            return ahead.is_used() and self._index_key(sig, ahead.GenericTarget) in self._file_ahead()._load_index()
         except Exception:  # as in `load_overload`
             return False
 
@@ -391,11 +409,25 @@ class KernelCache(caching.Cache):  # type: ignore[misc]  # Numba ships no types
             return None
         try:
             rtsys.initialize(target_context)
-            return self._load_overload(sig, target_context)
+            found = self._load_overload(sig, target_context)
         except Exception:  # a damaged entry of any kind counts as missing; flush it so that saving does not read it
+            found = None
             with contextlib.suppress(OSError, RuntimeError):
                 self.flush()
+        return self._load_ahead(sig, target_context) if found is None else found
+
+    def _load_ahead(self, sig: Any, target_context: Any) -> Any:
+        """Load code that was compiled ahead of time, or return None."""
+        if not ahead.is_used():
             return None
+        try:
+            data = self._file_ahead().load(self._index_key(sig, ahead.GenericTarget))
+            found = None if data is None else self._impl.rebuild(target_context, data)
+        except Exception:  # damaged
+            return None
+        if found is not None:
+            ahead.note_loaded(self._name)
+        return found
 
     def save_overload(self, sig: Any, data: Any) -> None:
         """Save compiled code. A read-only folder is not an error; it is reported once."""

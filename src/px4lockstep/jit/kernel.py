@@ -61,7 +61,8 @@ def from_cache(function: Callable[..., Any], *arguments: Any) -> Callable[..., A
     signature = _stored_signature(function, arguments)
     if signature is None:  # 20 ms for the loop's records, so do it once
         signature = tuple(numba.typeof(argument) for argument in arguments)
-    is_cached = function._cache.holds(signature, function.targetctx)  # type: ignore[attr-defined]
+    cache: Any = function._cache  # type: ignore[attr-defined]
+    is_cached = cache.holds(signature, function.targetctx) or cache.holds_ahead(signature)  # type: ignore[attr-defined]
     return _entry_point(function, signature) if is_cached else None
 
 
