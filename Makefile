@@ -12,6 +12,7 @@ unexport PYTHONDONTWRITEBYTECODE
 # share flights, and takes over tests of the others at the end.
 WORKERS ?= 3
 PYTEST := $(BIN)/python -m pytest --dist worksteal
+NEWER_PYTHONS ?= python3.12 python3.13 python3.14
 
 check: $(VENV)/ready  # lint and the fast tier, in this process: under two minutes
 	$(MAKE) --no-print-directory --jobs=2 --output-sync=target lint warm
@@ -32,9 +33,15 @@ prepare: $(VENV)/installed  # compile, while development tools are installed, an
 warm: $(VENV)/installed  # compile before the tests, which then share what is compiled
 	$(BIN)/python tests/support/warm_cache.py
 
-dist: $(VENV)/ready  # both distributions, in dist/
+dist: $(VENV)/ready  # all distributions, in dist/: pure, compiled for each Python that is installed, and the wrapper of PX4
 	rm -rf dist
 	$(BIN)/python -m build --outdir dist .
+	$(BIN)/python -m build --wheel --outdir dist --config-setting compile=generic .
+	for python in $(NEWER_PYTHONS); do \
+		$$python -c "" 2>/dev/null || { echo "$$python: not installed, no compiled wheel for it"; continue; }; \
+		$$python -m venv .venv-dist-$$python && .venv-dist-$$python/bin/python -m pip install --quiet build && \
+		.venv-dist-$$python/bin/python -m build --wheel --outdir dist --config-setting compile=generic . || exit 1; \
+	done
 	$(BIN)/python -m build --wheel --outdir dist packaging/px4
 
 test-oldest:  # the fast tier with the oldest versions of all dependencies that pyproject.toml allows
@@ -44,7 +51,7 @@ test-oldest:  # the fast tier with the oldest versions of all dependencies that 
 	.venv-oldest/bin/python -m pytest -q -n 2 -m fast -W ignore::DeprecationWarning  # theirs, about each other
 
 test-pythons:  # the fast tier with each newer Python that is installed
-	for python in python3.12 python3.13 python3.14; do \
+	for python in $(NEWER_PYTHONS); do \
 		$$python -c "" 2>/dev/null || { echo "$$python: not installed, not tested"; continue; }; \
 		$$python -m venv .venv-$$python && .venv-$$python/bin/python -m pip install --quiet --editable ".[dev]" && \
 		.venv-$$python/bin/python -m pytest -q -n 2 -m fast || exit 1; \

@@ -21,10 +21,11 @@ from px4lockstep.engine import loop
 from px4lockstep.engine.compilation import background_turn, compiled_loop
 from px4lockstep.jit import ahead
 from px4lockstep.jit.cache import SOURCES, KernelCache, cache_root
+from px4lockstep.log.angles import compiled_angles, write_angles
 from px4lockstep.sensors.suite import stage_address, step_sensors
 from px4lockstep.vehicle.special_rotor import special_units, write_special_outputs, write_special_rates
 
-KERNELS = (loop.advance, step_sensors, write_special_rates, write_special_outputs, write_tilts)
+KERNELS = (loop.advance, step_sensors, write_special_rates, write_special_outputs, write_angles, write_tilts)
 LOWEST_PRIORITY = 19
 FIRST_TO_KILL = "1000"
 """For Linux, if memory runs out."""
@@ -35,6 +36,7 @@ def compile_all() -> None:
     compiled_loop()
     stage_address()
     special_units()
+    compiled_angles()
     compiled_tilts()
 
 

@@ -19,7 +19,8 @@ from px4lockstep.estimation.estimator import BIASES, SIGMAS
 from px4lockstep.experiments.loops import ATTITUDE, POSITION, RATE, VELOCITY, Loop
 from px4lockstep.flights.parameters import parameters_of
 from px4lockstep.flights.run import Run, fly
-from px4lockstep.log.log import Log, euler_angles
+from px4lockstep.log.angles import euler_angles
+from px4lockstep.log.log import Log
 from px4lockstep.scenario.setpoints import SetpointTable
 from px4lockstep.spec.build import build, build_aircraft
 from px4lockstep.spec.load import change_spec

@@ -10,7 +10,8 @@ import numpy as np
 import numpy.typing as npt
 
 from px4lockstep.errors import InputError, did_you_mean
-from px4lockstep.log.log import Log, euler_angles
+from px4lockstep.log.angles import euler_angles
+from px4lockstep.log.log import Log
 
 Array = npt.NDArray[np.float64]
 

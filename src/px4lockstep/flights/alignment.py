@@ -17,7 +17,8 @@ from px4lockstep.errors import InputError
 from px4lockstep.flights.folder import PX4_ULOG, SUMMARY, read_summary
 from px4lockstep.flights.outcome import TAKEN_OFF_M
 from px4lockstep.log import resampling
-from px4lockstep.log.log import Log, euler_angles
+from px4lockstep.log.angles import euler_angles
+from px4lockstep.log.log import Log
 from px4lockstep.log.schema import BY_NAME
 from px4lockstep.log.ulog_import import ImportedLog
 

@@ -89,7 +89,9 @@ def problem(folder: Path | None = None) -> str:
         return "this installation has none"
     except (OSError, ValueError, KeyError, TypeError) as error:
         return f"{ABOUT} can't be read ({error})"
-    differ = [f"{name} {built_with[name]}, not {value}" for name, value in versions().items() if built_with[name] != value]
+    differ = [
+        f"{name} {built_with[name]}, not {value}" for name, value in versions().items() if built_with[name] != value
+    ]
     return f"built for {'; '.join(differ)}" if differ else ""
 
 

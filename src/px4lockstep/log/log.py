@@ -17,8 +17,8 @@ from px4lockstep.errors import InputError, suggestion
 from px4lockstep.io import blocks, in_memory
 from px4lockstep.jit import interpreted
 from px4lockstep.jit.records import locked
+from px4lockstep.log.angles import euler_angles
 from px4lockstep.log.schema import BY_NAME, COLUMNS, COMPONENTS, Column, components
-from px4lockstep.math.quaternion import to_euler
 from px4lockstep.plant.layout import GROUPS
 from px4lockstep.vehicle.kinematics import axial_velocity
 
@@ -27,7 +27,6 @@ if TYPE_CHECKING:
 
 Array = npt.NDArray[Any]
 
-ROWS_AT_ONCE = 4_096
 MAX_SHOWN = 300
 """Length of the names in the repr of a log."""
 WHY_ABSENT = {
@@ -424,12 +423,3 @@ def _axial_velocities(rotors: Array, v_air_rel_vehicle: Array) -> npt.NDArray[np
     """Return V_ax of each row and rotor, by the function of the plant."""
     columns = in_memory(v_air_rel_vehicle).T
     return np.stack([interpreted(axial_velocity)(rotor, columns) for rotor in rotors], axis=1)
-
-
-def euler_angles(q: Array) -> npt.NDArray[np.float64]:
-    """Return roll, pitch and yaw of each row, with the package's own functions, bit-identical on every machine."""
-    angles = np.empty((len(q), 3))
-    for start in range(0, len(q), ROWS_AT_ONCE):  # a list of floats takes ten times the memory of an array
-        some = slice(start, start + ROWS_AT_ONCE)
-        angles[some] = [to_euler(row) for row in map(tuple, q[some].tolist())]
-    return angles

@@ -18,8 +18,9 @@ import numpy.typing as npt
 
 from px4lockstep.errors import InputError, counted
 from px4lockstep.log import resampling
+from px4lockstep.log.angles import euler_angles
 from px4lockstep.log.arrow import TYPES
-from px4lockstep.log.log import Log, euler_angles
+from px4lockstep.log.log import Log
 from px4lockstep.log.schema import BY_NAME
 from px4lockstep.log.ulog_power import FAILSAFE_ACTIVE, batteries, gps, motors, rotor_speeds, servos
 from px4lockstep.log.ulog_sources import (

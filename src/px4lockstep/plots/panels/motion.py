@@ -4,8 +4,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from px4lockstep.log.angles import euler_angles
 from px4lockstep.log.events import mission_times_us
-from px4lockstep.log.log import Log, euler_angles
+from px4lockstep.log.log import Log
 from px4lockstep.plots.panels import lines
 from px4lockstep.plots.panels.lines import Vector, add_key, draw_components, draw_line, draw_setpoint
 from px4lockstep.plots.panels.style import AXIS_COLOURS, SETPOINT_COLOURS
