@@ -22,6 +22,7 @@ from numba.extending import intrinsic
 from px4lockstep.errors import InputError
 from px4lockstep.jit.cache import KernelCache
 from px4lockstep.jit.kernel import JIT_ENABLED, OPTIONS
+from px4lockstep.jit.linking import entry_point
 from px4lockstep.jit.records import RecordView, rows
 
 _keep_alive: list[Any] = []  # compiled callbacks, whose addresses may be called until the process ends
@@ -46,7 +47,8 @@ def callback(function: Callable[..., Any], result: str, arguments: tuple[Any, ..
     )
     compiled._cache = KernelCache(compiled._pyfunc)
     try:
-        compiled.compile()
+        with entry_point(compiled.__qualname__):
+            compiled.compile()
     except (numba.core.errors.NumbaError, KeyError, AttributeError) as error:
         takes = ", ".join(argument if isinstance(argument, str) else "record" for argument in arguments)
         raise InputError(

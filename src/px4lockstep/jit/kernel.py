@@ -13,6 +13,7 @@ from typing import Any
 import numba
 
 from px4lockstep.jit.cache import KernelCache
+from px4lockstep.jit.linking import KernelDispatcher
 from px4lockstep.jit.payload import fits
 
 JIT_ENABLED = not numba.config.DISABLE_JIT
@@ -38,7 +39,7 @@ def inlined_kernel(function: Callable[..., Any]) -> Callable[..., Any]:
 def _compiled(function: Callable[..., Any], forceinline: bool) -> Callable[..., Any]:
     if not JIT_ENABLED:
         return function
-    dispatcher = numba.njit(**OPTIONS, forceinline=forceinline)(function)
+    dispatcher = KernelDispatcher(function, targetoptions={"nopython": True, **OPTIONS, "forceinline": forceinline})
     dispatcher._cache = KernelCache(function)
     compiled: Callable[..., Any] = dispatcher
     return compiled
