@@ -158,15 +158,16 @@ def test_bad_input_is_an_error_before_anything_is_flown(tmp_path):
 
 
 def test_the_users_environment_does_not_change_the_variants(tmp_path, monkeypatch):
-    """JIT and CPU target are those of the variant."""
+    """JIT and CPU target are those of the variant, and only the generic one may use a wheel's code."""
     monkeypatch.setenv("NUMBA_DISABLE_JIT", "1")
     monkeypatch.setenv("NUMBA_CPU_NAME", "generic")
-    tells = '#!/bin/sh\necho "jit $NUMBA_DISABLE_JIT cpu $NUMBA_CPU_NAME" >&2\nexit 1\n'
+    monkeypatch.setenv("PX4LOCKSTEP_NATIVE", "background")
+    tells = '#!/bin/sh\necho "jit $NUMBA_DISABLE_JIT cpu $NUMBA_CPU_NAME $PX4LOCKSTEP_NATIVE" >&2\nexit 1\n'
     python = interpreter(tmp_path, tells)
     ways = [replace(variant, python=python) for variant in default_variants(1)]
     found = determinism("iris", variants=ways, overrides=SHORT)
     told = [flown.error.removesuffix(" (exit code 1)") for flown in found.flights]
-    assert told == ["jit  cpu", "jit 1 cpu", "jit  cpu generic", *["jit  cpu"] * 4]
+    assert told == ["jit  cpu  now", "jit 1 cpu  now", "jit  cpu generic off", *["jit  cpu  now"] * 4]
 
 
 def test_the_first_difference_is_of_the_flight_or_the_estimate():

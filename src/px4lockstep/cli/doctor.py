@@ -26,9 +26,7 @@ def diagnose() -> dict[str, Any]:
     import numba
     import numpy as np
 
-    from px4lockstep.engine import loop
-    from px4lockstep.engine.compilation import example_arrays
-    from px4lockstep.jit import JIT_ENABLED, from_cache
+    from px4lockstep.jit import JIT_ENABLED, ahead
     from px4lockstep.jit.cache import cache_root
 
     root = cache_root()
@@ -43,10 +41,26 @@ def diagnose() -> dict[str, Any]:
         "cpu_target": numba.config.CPU_NAME or llvmlite.binding.get_host_cpu_name(),
         "jit": "on" if JIT_ENABLED else "off (NUMBA_DISABLE_JIT)",
         "cache": f"{root}, {size / 1e6:.1f} MB",
-        "loop": "compiled" if from_cache(loop.advance, example_arrays(), 0) else "will be compiled at the first flight",
+        "loop": _loop(),
+        "ahead_of_time": ahead.describe(),
         "px4_library": _px4_library(),
         "px4_sitl": _px4_sitl(),
     }
+
+
+def _loop() -> str:
+    """Return whether the loop is compiled, and for which CPU."""
+    from px4lockstep.engine import loop
+    from px4lockstep.engine.compilation import example_arrays
+    from px4lockstep.jit import ahead, from_cache
+
+    if from_cache(loop.advance, example_arrays(), 0) is None:
+        return "will be compiled at the first flight"
+    if not ahead.was_loaded():
+        return "compiled"
+    if ahead.native_policy() == ahead.BACKGROUND:
+        return "compiled ahead of time; the next flight compiles it for this CPU in the background"
+    return f"compiled ahead of time; {ahead.VARIABLE}={ahead.NOW} compiles it for this CPU"
 
 
 def _px4_sitl() -> str:

@@ -120,7 +120,8 @@ def background_turn(*, counts: bool = False) -> Iterator[bool]:
 
 @functools.cache
 def compiled_loop() -> Callable[..., int]:
-    """Return the loop, compiled or loaded from the cache."""
+    """Return the loop, compiled or loaded from the cache or from the wheel."""
+    ahead.native_policy()  # a misspelled value is an error, even where it would have no effect
     arrays: Any = example_arrays()
     cached = from_cache(loop.advance, arrays, 0)
     if cached is not None:

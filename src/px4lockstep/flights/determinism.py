@@ -25,6 +25,7 @@ from px4lockstep.flights.recording.differences import Difference, FlightRows, fi
 from px4lockstep.flights.recording.file import read_recording
 from px4lockstep.flights.recording.recording import Recording
 from px4lockstep.flights.run import loaded
+from px4lockstep.jit import ahead
 from px4lockstep.processes import Interpreter
 from px4lockstep.reprs import ShortRepr
 from px4lockstep.spec.build import build
@@ -92,7 +93,7 @@ def default_variants(runs: int) -> tuple[Variant, ...]:
     return (
         *(Variant(f"fresh process {i + 1}") for i in range(runs)),
         Variant("JIT off", {"NUMBA_DISABLE_JIT": "1"}),
-        Variant("generic CPU", {"NUMBA_CPU_NAME": "generic"}),
+        Variant("generic CPU", {"NUMBA_CPU_NAME": ahead.GENERIC, ahead.VARIABLE: ahead.OFF}),
         Variant("one worker", flights=2),
         Variant("two workers", workers=2),
     )
@@ -179,7 +180,7 @@ class _Job:
             "px4lockstep.flights.determinism_worker",
             [str(self.folder.parent / SPEC), str(self.folder), str(self.variant.flights), str(os.getpid())],
             python=self.variant.python,
-            environment={**kept, "PX4LOCKSTEP_QUIET": "1", **self.variant.environment},
+            environment={**kept, "PX4LOCKSTEP_QUIET": "1", ahead.VARIABLE: ahead.NOW, **self.variant.environment},
         )
 
 

@@ -80,13 +80,13 @@ def versions() -> dict[str, str]:
 
 
 @functools.cache
-def problem(folder: Path | None = None) -> str:
-    """Return why the wheel's code can't be used on this installation; empty if it can."""
+def problem(folder: Path) -> str:
+    """Return why the code in a folder can't be used on this installation; empty if it can."""
     try:
-        about: Any = json.loads(((folder or FOLDER) / ABOUT).read_bytes())
+        about: Any = json.loads((folder / ABOUT).read_bytes())
         built_with = {name: str(about[name]) for name in versions()}
     except FileNotFoundError:
-        return "this installation has none"
+        return "there is none"
     except (OSError, ValueError, KeyError, TypeError) as error:
         return f"{ABOUT} can't be read ({error})"
     differ = [
@@ -101,9 +101,12 @@ def identity() -> str:
     return hashlib.sha256((FOLDER / ABOUT).read_bytes() + cpu.encode()).hexdigest()[:16]
 
 
-def is_installed() -> bool:
-    """Return whether this installation has code compiled ahead of time, usable or not."""
-    return (FOLDER / ABOUT).exists()
+def describe() -> str:
+    """Return whether the wheel's code is used, for people."""
+    if not (FOLDER / ABOUT).exists():
+        return "none: a checkout, or the wheel for any Python"
+    found = problem(FOLDER)
+    return f"ignored: {found}" if found else "OK"
 
 
 def is_used() -> bool:
