@@ -3,8 +3,11 @@
 import json
 import os
 import shutil
+import signal
 import subprocess
 import sys
+import time
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -28,13 +31,21 @@ def run(*command, cwd, code=0):
 
 
 @pytest.fixture(scope="module")
-def wheel(tmp_path_factory):
-    """Build the wheel from a copy of the sources."""
+def sources(tmp_path_factory):
+    """Copy the sources."""
+    folder = tmp_path_factory.mktemp("sources") / "px4lockstep"
+    ignored = shutil.ignore_patterns(".git", ".venv*", ".cache", "*.egg-info", "build", "__pycache__", ".*_cache")
+    shutil.copytree(ROOT, folder, ignore=ignored)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def wheel(sources, tmp_path_factory):
+    """Build the pure wheel."""
     folder = tmp_path_factory.mktemp("wheel")
-    ignored = shutil.ignore_patterns(".git", ".venv", ".cache", "*.egg-info", "build", "__pycache__", ".*_cache")
-    shutil.copytree(ROOT, folder / "sources", ignore=ignored)
-    run(sys.executable, "-m", "pip", "wheel", "--quiet", "--no-deps", "-w", "out", "./sources", cwd=folder)
+    run(sys.executable, "-m", "pip", "wheel", "--quiet", "--no-deps", "-w", "out", sources, cwd=folder)
     (made,) = (folder / "out").glob("*.whl")
+    assert made.name.endswith("-py3-none-any.whl")
     return made
 
 
@@ -89,3 +100,107 @@ except ImportError as error:
     first, second = run(python, "-c", code, cwd=tmp_path).splitlines()
     assert first == "True 7.0"
     assert "pip install px4lockstep" in second
+
+
+# -- the wheel with code compiled ahead of time ------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def compiled(sources, tmp_path_factory):
+    """Build the wheel for this Python, and install it into a clean environment; return the folder."""
+    folder = tmp_path_factory.mktemp("compiled")
+    run(sys.executable, "-m", "build", "--wheel", "--config-setting=compile=generic", "-o", "out", sources, cwd=folder)
+    (made,) = (folder / "out").glob("*.whl")
+    assert f"-{sys.implementation.cache_tag.replace('cpython-', 'cp')}-" in made.name
+    run(sys.executable, "-m", "venv", "clean", cwd=folder)
+    run(folder / "clean/bin/python", "-m", "pip", "install", "--quiet", str(made), cwd=folder)
+    return folder
+
+
+def fly(folder, cache, **environment):
+    """Fly briefly with a cache folder; return the digest and what was printed on standard error."""
+    changes = [word for key, value in SHORT.items() for word in ("--set", f"{key}={value}")]
+    finished = subprocess.run(
+        [folder / "clean/bin/px4lockstep", "run", "iris", "--json", *changes],
+        cwd=folder,
+        env={"PATH": os.environ["PATH"], "HOME": str(cache), "PX4LOCKSTEP_CACHE_DIR": str(cache), **environment},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert finished.returncode == 1, finished.stderr  # the mission is not finished after three seconds
+    return json.loads(finished.stdout)["digest"], finished.stderr
+
+
+def doctor(folder, cache):
+    """Return what the doctor says about compiled code."""
+    environment = {"PATH": os.environ["PATH"], "HOME": str(cache), "PX4LOCKSTEP_CACHE_DIR": str(cache)}
+    command = (folder / "clean/bin/px4lockstep", "doctor", "--json")
+    printed = subprocess.run(command, env=environment, capture_output=True, text=True, check=True).stdout
+    return json.loads(printed)
+
+
+def test_the_first_flight_compiles_nothing(compiled, tmp_path):
+    """With an empty cache: same digest as just in time, no notice, nothing written."""
+    digest, said = fly(compiled, tmp_path / "cache", PX4LOCKSTEP_NATIVE="off")
+    assert digest == px4lockstep.simulate("iris", overrides=SHORT).digest
+    assert "compil" not in said
+    assert not list((tmp_path / "cache").rglob("*.nb?"))
+    found = doctor(compiled, tmp_path / "cache")
+    assert found["ahead_of_time"] == "OK"
+    assert found["loop"].startswith("compiled ahead of time")
+
+
+def test_native_code_is_compiled_once_in_the_background(compiled, tmp_path):
+    """A killed process does no harm; the next one completes its work, and later flights use it."""
+    cache = tmp_path / "cache"
+    cache.mkdir()
+    expected = px4lockstep.simulate("iris", overrides=SHORT).digest
+    for attempt in (1, 2):
+        digest, said = fly(compiled, cache, PX4LOCKSTEP_NATIVE="background")
+        assert (digest, "compil" in said) == (expected, False)
+        [attempts] = eventually(lambda: list(cache.rglob("background-*")))
+        assert eventually(lambda attempts=attempts, attempt=attempt: attempts.stat().st_size == attempt)
+        if attempt == 1:
+            assert not list(cache.rglob("loop.advance*.nbc"))
+            for pid in background_processes(cache):
+                os.kill(pid, signal.SIGKILL)
+            assert eventually(lambda: not background_processes(cache))
+    assert eventually(lambda: not background_processes(cache))
+    assert doctor(compiled, cache)["loop"] == "compiled"
+    for entry in ("loop.advance", "suite.step_sensors", "special_rotor.write_special_rates", "tilt.write_tilts"):
+        assert list(cache.rglob(f"{entry}*.nbc")), entry
+    assert fly(compiled, cache, PX4LOCKSTEP_NATIVE="background")[0] == expected
+    assert attempts.stat().st_size == 2
+
+
+def background_processes(cache):
+    """Return the processes that compile into a cache folder."""
+    found = []
+    for folder in Path("/proc").iterdir():
+        with suppress(OSError):
+            command, variables = (folder / "cmdline").read_bytes(), (folder / "environ").read_bytes()
+            if b"px4lockstep.e" in command and f"PX4LOCKSTEP_CACHE_DIR={cache}\0".encode() in variables:
+                found.append(int(folder.name))
+    return found
+
+
+def eventually(result, limit_s=1_200.0):
+    """Wait until a function returns something true; compiling at low priority takes minutes on a busy machine."""
+    end_s = time.monotonic() + limit_s
+    while not result() and time.monotonic() < end_s:
+        time.sleep(0.2)
+    return result()
+
+
+def test_code_of_another_numba_is_ignored(compiled, tmp_path):
+    """The doctor says so, and the flight compiles as with the pure wheel."""
+    (about,) = (compiled / "clean").rglob("ahead_of_time/about.json")
+    kept = about.read_text()
+    try:
+        about.write_text(json.dumps({**json.loads(kept), "Numba": "0.1.0"}))
+        found = doctor(compiled, tmp_path)
+        assert found["ahead_of_time"].startswith("ignored: built for Numba 0.1.0, not ")
+        assert found["loop"] == "will be compiled at the first flight"
+    finally:
+        about.write_text(kept)
