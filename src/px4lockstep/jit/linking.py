@@ -13,6 +13,7 @@ This module builds on Numba's internals, and `tests/jit/test_linking.py` fails i
 """
 
 import contextlib
+import gc
 from collections.abc import Iterator
 from typing import Any
 
@@ -24,6 +25,9 @@ from numba.core.compiler_lock import global_compiler_lock
 from numba.core.dispatcher import _FunctionCompiler
 from numba.core.registry import CPUDispatcher
 
+RARE_COLLECTIONS = (50_000, 20, 100)
+"""Thresholds of the garbage collector, which otherwise takes a tenth of the time; memory hardly grows."""
+
 _entry_points: list[str] = []  # those that are being compiled; guarded by Numba's lock
 
 
@@ -31,11 +35,14 @@ _entry_points: list[str] = []  # those that are being compiled; guarded by Numba
 def entry_point(name: str) -> Iterator[None]:
     """Compile an entry point in this block: kernels that it calls are linked."""
     with global_compiler_lock:
+        thresholds = gc.get_threshold()
+        gc.set_threshold(*RARE_COLLECTIONS)
         _entry_points.append(name)
         try:
             yield
         finally:
             _entry_points.pop()
+            gc.set_threshold(*thresholds)
 
 
 class LinkedLibrary(JITCodeLibrary):  # type: ignore[misc]  # Numba ships no types
