@@ -116,7 +116,7 @@ def test_a_damaged_description_is_a_reason(tmp_path):
 
 
 def test_a_chosen_cpu_is_respected(wheel):
-    """Whoever names a CPU target gets its code; the generic one is the wheel's."""
+    """A named CPU target gets its own code; the generic one is the wheel's."""
     assert wheel.run(NUMBA_CPU_NAME="x86-64-v2", NUMBA_CPU_FEATURES="")[:2] == ("miss", False)
     assert wheel.run(NUMBA_CPU_NAME="generic")[:2] == ("hit", True)
 

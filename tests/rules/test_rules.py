@@ -254,6 +254,7 @@ ORDER = (
     "plots",
     "flights",
     "campaigns",
+    "entry_points",
     "experiments",
     "bench",
     "cli",

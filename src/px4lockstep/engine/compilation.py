@@ -1,7 +1,7 @@
 """Compile the loop, once per installation, with two processes that share the cache.
 
-Autopilot and estimator take about as long as everything else together. A second process compiles those two
-(`python -m px4lockstep.engine.compilation`); this one compiles the plant and the scenario, then the loop around both.
+The autopilots take about as long as the other stages together. A second process compiles them (`python -m
+px4lockstep.engine.compilation`); this one compiles plant, scenario and estimator, then the loop around all.
 If the second process cannot be started, this one compiles everything, with the same result. Other processes that need
 the loop wait for the lock. The second process does not take the lock, so the two cannot deadlock.
 
@@ -47,23 +47,23 @@ def example_arrays() -> Arrays:
     return Arrays(core=np.zeros(1, SIM), logged=np.zeros(1, np.int64), **examples)
 
 
-def compile_stages() -> None:
-    """Compile the autopilots and the estimator."""
+def compile_autopilots() -> None:
+    """Compile the autopilots."""
     sim = np.zeros(1, SIM)[0]
     specialize(step_native, sim, 0, sim.bus)
-    specialize(step_estimator, sim.estimator, sim.state, sim.bus.scenario, sim.bus.estimate)
 
 
 def compile_plant() -> None:
-    """Compile the integrator, the plant's outputs and the scenario."""
+    """Compile the integrator, the plant's outputs, the scenario and the estimator."""
     sim = np.zeros(1, SIM)[0]
+    specialize(step_estimator, sim.estimator, sim.state, sim.bus.scenario, sim.bus.estimate)
     specialize(integrate, 0, 0, sim.state, sim.inputs, sim.plant, sim.solver, sim.work)
     specialize(write_outputs, 0.0, sim.state, sim.inputs, sim.plant, sim.state, sim.bus.outputs)
     specialize(step_scenario, sim.scenario, 0, 0, 0, sim.state, sim.inputs, sim.plant, sim.bus)
 
 
 def start_second_process() -> "subprocess.Popen[bytes] | None":
-    """Start a process that compiles the stages, if the machine has a second core."""
+    """Start a process that compiles the autopilots, if the machine has a second core."""
     if (os.cpu_count() or 1) < 2 or not sys.executable:
         return None
     command = [sys.executable, "-P", "-m", "px4lockstep.engine.compilation"]
@@ -128,7 +128,7 @@ def compiled_loop() -> Callable[..., int]:
         if ahead.was_loaded():
             start_background()
         return cached
-    with compiling_alone(), reporter.together("about 40 s on two cores"):  # the wait for the lock is not counted
+    with compiling_alone(), reporter.together("about 20 s on two cores"):  # the wait for the lock is not counted
         cached = from_cache(loop.advance, arrays, 0)  # the process that held the lock may have compiled it
         if cached is not None:
             return cached
@@ -143,4 +143,4 @@ def compiled_loop() -> Callable[..., int]:
 
 if __name__ == "__main__":
     ending_with(os.getppid())()
-    compile_stages()
+    compile_autopilots()

@@ -6,7 +6,7 @@ half of the time that compilation takes.
 
 Here, a kernel that is compiled because another kernel calls it ends as LLVM's intermediate representation. The kernel
 that Python calls, the entry point, links the representations of everything below it, and LLVM optimizes them together.
-The results are the same to the bit, and the code is as fast. A kernel that has only been linked is compiled again when
+The results are bit-identical, and the code is as fast. A kernel that has only been linked is compiled again when
 Python calls it. Only entry points are cached.
 
 This module builds on Numba's internals, and `tests/jit/test_linking.py` fails if those change.
@@ -22,7 +22,7 @@ from numba.core import compiler, sigutils
 from numba.core import event as events
 from numba.core.codegen import JITCodeLibrary
 from numba.core.compiler_lock import global_compiler_lock
-from numba.core.dispatcher import _FunctionCompiler
+from numba.core.dispatcher import _FunctionCompiler  # type: ignore[attr-defined]
 from numba.core.registry import CPUDispatcher
 
 RARE_COLLECTIONS = (50_000, 20, 100)
@@ -59,16 +59,18 @@ class LinkedLibrary(JITCodeLibrary):  # type: ignore[misc]  # Numba ships no typ
 
     def _get_module_for_linking(self) -> Any:
         """Return the kernel and everything that it calls, directly or indirectly, as one module."""
-        if self._shared_module is None:
+        shared: Any = self._shared_module
+        if shared is None:
             needed: dict[Any, None] = {}  # in order of insertion
             self._collect(needed)
-            self._shared_module = self._final_module.clone()
+            shared = self._final_module.clone()
             for library in needed:
                 if library is not self:
                     is_linked = isinstance(library, LinkedLibrary)
                     module = library._final_module if is_linked else library._get_module_for_linking()
-                    self._shared_module.link_in(module, preserve=True)
-        return self._shared_module
+                    shared.link_in(module, preserve=True)
+            self._shared_module = shared
+        return shared
 
     def _collect(self, needed: dict[Any, None]) -> None:
         """Add this library and those below it, each once."""
