@@ -11,6 +11,7 @@ from px4_runs import SHORT, flight_of
 
 from px4lockstep.campaigns.tilt import tilts_deg
 from px4lockstep.errors import SimulationError
+from px4lockstep.log.angles import euler_angles
 
 LOGGED = {"px4.uorb.preset": "state_injection", "px4.uorb.subs": [{"key": "a", "type": "ControlAllocatorStatus"}]}
 COARSE = {
@@ -22,7 +23,7 @@ COARSE = {
 
 
 def digest_lines():
-    """Fly and land, then run until a step fails; yield digests, hashes of messages and tilts, and PX4's texts."""
+    """Fly and land, then run until a step fails; yield digests, hashes of messages, tilts and angles, and PX4's texts."""
     with tempfile.TemporaryDirectory() as folder:
         os.environ.pop(OPTIONS, None)
         changes = SHORT | COARSE | {"timeline.t_end_s": 3.0, "scenario.events": [{"at_s": 2.5, "action": "disarm"}]}
@@ -34,6 +35,7 @@ def digest_lines():
                 yield hashlib.sha256(rows.tobytes()).hexdigest()
             q_bn = np.ascontiguousarray(sim.log_state[:, 6:10])
             yield hashlib.sha256(tilts_deg(q_bn[:, 1].copy(), q_bn[:, 2].copy()).tobytes()).hexdigest()
+            yield hashlib.sha256(euler_angles(q_bn).tobytes()).hexdigest()
         finally:
             flight.simulation.close()
     with tempfile.TemporaryDirectory() as folder:

@@ -48,6 +48,8 @@ def entry_point(name: str) -> Iterator[None]:
 class LinkedLibrary(JITCodeLibrary):  # type: ignore[misc]  # Numba ships no types
     """The intermediate representation of one kernel, and the libraries of the functions that it calls."""
 
+    _shared_module: Any
+
     def finalize(self) -> None:
         """Leave optimization and machine code to the entry point."""
         for library in self._linking_libraries:
@@ -59,18 +61,16 @@ class LinkedLibrary(JITCodeLibrary):  # type: ignore[misc]  # Numba ships no typ
 
     def _get_module_for_linking(self) -> Any:
         """Return the kernel and everything that it calls, directly or indirectly, as one module."""
-        shared: Any = self._shared_module
-        if shared is None:
+        if self._shared_module is None:
             needed: dict[Any, None] = {}  # in order of insertion
             self._collect(needed)
-            shared = self._final_module.clone()
+            self._shared_module = self._final_module.clone()
             for library in needed:
                 if library is not self:
                     is_linked = isinstance(library, LinkedLibrary)
                     module = library._final_module if is_linked else library._get_module_for_linking()
-                    shared.link_in(module, preserve=True)
-            self._shared_module = shared
-        return shared
+                    self._shared_module.link_in(module, preserve=True)
+        return self._shared_module
 
     def _collect(self, needed: dict[Any, None]) -> None:
         """Add this library and those below it, each once."""
