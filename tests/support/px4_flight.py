@@ -23,7 +23,7 @@ COARSE = {
 
 
 def digest_lines():
-    """Fly and land, then run until a step fails; yield digests, hashes of messages, tilts and angles, and PX4's texts."""
+    """Fly and land, then run until a step fails; yield digests, hashes of messages and angles, and PX4's texts."""
     with tempfile.TemporaryDirectory() as folder:
         os.environ.pop(OPTIONS, None)
         changes = SHORT | COARSE | {"timeline.t_end_s": 3.0, "scenario.events": [{"at_s": 2.5, "action": "disarm"}]}

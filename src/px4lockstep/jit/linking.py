@@ -53,7 +53,8 @@ class LinkedLibrary(JITCodeLibrary):  # type: ignore[misc]  # Numba ships no typ
     def finalize(self) -> None:
         """Leave optimization and machine code to the entry point."""
         for library in self._linking_libraries:
-            self._reload_init.update(library._reload_init)
+            if hasattr(library, "_reload_init"):  # not in the oldest versions
+                self._reload_init.update(library._reload_init)
         for function in self._final_module.functions:
             if not function.is_declaration and function.linkage == llvm.Linkage.external:
                 function.linkage = llvm.Linkage.linkonce_odr  # an entry point may get it from several of its callees
