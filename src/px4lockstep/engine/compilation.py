@@ -16,6 +16,7 @@ import sys
 from collections.abc import Callable, Iterator
 from typing import Any
 
+import numba
 import numpy as np
 
 from px4lockstep.autopilots.native import step_native
@@ -80,7 +81,8 @@ def start_background() -> None:
 
     It belongs to no terminal and outlives this process. Nothing that goes wrong here affects the flight.
     """
-    if ahead.native_policy() != ahead.BACKGROUND or os.name != "posix" or not sys.executable:
+    is_wanted = ahead.native_policy() == ahead.BACKGROUND and numba.config.CPU_NAME is None
+    if not is_wanted or os.name != "posix" or not sys.executable:
         return
     with contextlib.suppress(OSError, RuntimeError):  # without a writable cache there is nothing to compile for
         with background_turn() as is_free:
@@ -94,7 +96,6 @@ def start_background() -> None:
             stdin=subprocess.DEVNULL,
             stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL,
-            cwd=cache_root(),
             start_new_session=True,
             check=False,
         )
