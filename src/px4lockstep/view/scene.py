@@ -1,0 +1,233 @@
+"""The scene of flights: ground, tracks, waypoints, fences, wind, marks of events, and a vehicle per flight.
+
+It knows nothing of where poses come from: `show` moves the vehicles to the poses that it is given.
+"""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from px4lockstep.log.resampling import interpolated
+from px4lockstep.plots.panels.marks import Marks, numbered
+from px4lockstep.view import colours, meshes
+from px4lockstep.view.flown import Pose, ViewedFlight
+from px4lockstep.view.frames import to_scene
+from px4lockstep.view.surroundings import add_fence, add_ground, add_rally_points, add_waypoints
+from px4lockstep.view.vehicle import VehicleNode
+
+Array = npt.NDArray[Any]
+
+WORLD = "/world"
+"""Parent of everything: it moves if the camera follows a vehicle."""
+SPEED, ERROR, RUN = "speed", "error", "run"
+TRACK_POINTS = 3_000
+"""Points of a drawn track, at most."""
+VISIBLE_PART = 0.035
+"""Width of a drawn vehicle, as a fraction of the scene, if it is drawn larger than it is."""
+WIND_S = 0.6
+"""Length of the wind's arrow: how far the air moves in this time, times the scale of the vehicle."""
+
+
+class FlightScene:
+    """Flights in a scene of viser.
+
+    Args:
+        server: The server of viser.
+        flights: The flights.
+        colour_by: What the tracks are coloured by: `speed`, `error` or `run`.
+        scale: How much larger than they are vehicles are drawn; by default, so that they can be seen.
+    """
+
+    def __init__(
+        self, server: Any, flights: Sequence[ViewedFlight], *, colour_by: str = SPEED, scale: float | None = None
+    ) -> None:
+        self._scene, self.flights = server.scene, tuple(flights)
+        self.world = self._scene.add_frame(WORLD, show_axes=False)
+        self.low, self.high = _bounds(self.flights)
+        self.extent_m = float(max(4.0, np.max(self.high - self.low)))
+        widest_m = max(flight.shape.span_m for flight in self.flights)
+        self.scale = max(1.0, VISIBLE_PART * self.extent_m / widest_m) if scale is None else scale
+        self.colour_by = colour_by
+        add_ground(self._scene, f"{WORLD}/ground", self.low, self.high, self.extent_m)
+        self._tracks, self._vehicles, self._winds = [], [], []
+        for i, flight in enumerate(self.flights):
+            self._add_flight(i, flight)
+        self.marks: dict[str, int] = {}
+        """Times of the marks [us], by the name of their node."""
+        self.mark_handles: list[Any] = []
+        self._add_marks()
+        self.aim_camera(server.initial_camera)
+
+    def _add_flight(self, i: int, flight: ViewedFlight) -> None:
+        several = len(self.flights) > 1
+        name, shift = f"{WORLD}/run{i}", flight.shift_ned
+        pos, _ = thinned_track(flight)
+        track = self._scene.add_line_segments(
+            f"{name}-track",
+            _segments(to_scene(pos), dashed=i % 2 == 1),
+            self._track_colours(i, flight),
+            thickness=3.5,
+            thickness_units="screen",
+        )
+        self._tracks.append(track)
+        if i == 0 or flight.waypoints != self.flights[0].waypoints or shift != self.flights[0].shift_ned:
+            size_m = 0.006 * self.extent_m
+            add_waypoints(self._scene, f"{name}-waypoints", flight.waypoints, shift, size_m)
+            add_fence(self._scene, f"{name}-fence", flight.area, shift, float(self.high[2] - self.low[2]))
+            add_rally_points(self._scene, f"{name}-rally", flight.area, shift, size_m)
+        colour = colours.RUNS[i % len(colours.RUNS)] if several else colours.INK
+        label = flight.name if several else ""
+        self._vehicles.append(VehicleNode(self._scene, name, flight.shape, colour=colour, label=label, scale=self.scale))
+        self._winds.append(WindNode(self._scene, f"{name}-wind", flight, self.scale) if "wind_ned" in flight.log else None)
+
+    def _track_colours(self, i: int, flight: ViewedFlight) -> Array:
+        _, rows = thinned_track(flight)
+        if self.colour_by == RUN:
+            each = np.tile(np.array(colours.RUNS[i % len(colours.RUNS)], np.uint8), (len(rows), 1))
+        else:
+            values = flight.speed_m_s if self.colour_by == SPEED else flight.error_m
+            each = colours.scaled(values[rows], *self.limits)
+        return _segments(each, dashed=i % 2 == 1)
+
+    @property
+    def limits(self) -> tuple[float, float]:
+        """The ends of the colour scale [m/s or m], over all flights."""
+        many = [flight.speed_m_s if self.colour_by == SPEED else flight.error_m for flight in self.flights]
+        values = np.concatenate(many)
+        values = values[np.isfinite(values)]
+        return 0.0, float(np.ceil(10.0 * values.max()) / 10.0) if len(values) and values.max() > 0.0 else 1.0
+
+    def colour_tracks(self, colour_by: str) -> None:
+        """Colour the tracks by speed, error or run."""
+        self.colour_by = colour_by
+        for i, (track, flight) in enumerate(zip(self._tracks, self.flights, strict=True)):
+            track.colors = self._track_colours(i, flight)
+
+    def _add_marks(self) -> None:
+        """Add a mark on the track for each group of events: a cube for faults, an octahedron for others."""
+        for i, flight in enumerate(self.flights):
+            for number, group in marks_of(flight):
+                fault = next((event for event in group if event.is_fault), None)
+                time_us = (fault or group[0]).time_us
+                place = to_scene(interpolated(flight.time_us, flight.pos_ned, np.array([time_us]))[0])
+                name = f"{WORLD}/run{i}-event{number}"
+                mesh = meshes.octahedron() if fault is None else meshes.cube()
+                colour = colours.EVENT if fault is None else colours.FAULT
+                size_m = 0.0085 * self.extent_m * (1.0 if fault is None else 0.9)
+                scaled = meshes.Mesh(size_m * mesh.vertices, mesh.faces)
+                look = {"color": colour, "flat_shading": True, "position": place, "cast_shadow": False}
+                self.mark_handles.append(self._scene.add_mesh_simple(name, *scaled, **look))
+                self.marks[name] = time_us
+                if fault is not None:
+                    self._scene.add_label(f"{name}/label", f"! {fault.label}", position=(0.0, 0.0, 1.5 * size_m))
+
+    def show(self, poses: Sequence[Pose]) -> None:
+        """Move the vehicles to poses, one per flight."""
+        for vehicle, wind, pose in zip(self._vehicles, self._winds, poses, strict=True):
+            vehicle.show(pose)
+            if wind is not None:
+                wind.show(pose)
+
+    def show_time(self, time_us: int) -> None:
+        """Move all vehicles to a time."""
+        self.show([flight.pose(time_us) for flight in self.flights])
+
+    def set_scale(self, scale: float) -> None:
+        """Draw the vehicles larger than they are."""
+        self.scale = scale
+        for vehicle, wind in zip(self._vehicles, self._winds, strict=True):
+            vehicle.set_scale(scale)
+            if wind is not None:
+                wind.scale = scale
+
+    def set_layers(self, *, thrust: bool, target: bool, wind: bool, marks: bool) -> None:
+        """Show or hide thrust arrows, setpoint ghosts, wind arrows and marks of events."""
+        for vehicle in self._vehicles:
+            vehicle.shows_thrust, vehicle.shows_target = thrust, target
+        for node in self._winds:
+            if node is not None:
+                node.is_shown = wind
+        for handle in self.mark_handles:
+            handle.visible = marks
+
+    def aim_camera(self, camera: Any) -> None:
+        """Look at all tracks from the south-east, from above."""
+        middle, away = 0.5 * (self.low + self.high), 1.15 * self.extent_m
+        camera.look_at = middle - np.array((0.0, 0.0, 0.12 * self.extent_m))
+        camera.position = middle + away * np.array((0.62, -0.86, 0.55))
+        camera.far = 20.0 * self.extent_m + 1_000.0
+
+    def close_up(self, camera: Any, place: Array) -> None:
+        """Look at a vehicle from behind and above, a few spans away."""
+        span_m = self.scale * max(flight.shape.span_m for flight in self.flights)
+        camera.look_at, camera.position = place, place + span_m * np.array((1.6, -2.4, 1.3))
+
+
+class WindNode:
+    """The arrow of the wind above a vehicle: it points where the air goes, and is as long as the wind is fast."""
+
+    def __init__(self, scene: Any, name: str, flight: ViewedFlight, scale: float) -> None:
+        self._above_m, self.scale, self.is_shown = 1.5 * flight.shape.arm_m, scale, True
+        self._foot_m, self._text = flight.shape.foot_m, ""
+        thin = 0.012 * scale
+        self._arrow = scene.add_arrows(
+            name,
+            np.zeros((1, 2, 3)),
+            colours.WIND,
+            shaft_radius=thin,
+            head_radius=3.0 * thin,
+            head_length=6.0 * thin,
+            visible=False,
+        )
+        self._label = scene.add_label(f"{name}/label", "", anchor="bottom-left", font_screen_scale=0.8)
+
+    def show(self, pose: Pose) -> None:
+        """Move the arrow to a vehicle."""
+        assert pose.wind_ned is not None
+        speed_m_s = float(np.linalg.norm(pose.wind_ned))
+        is_visible = self.is_shown and speed_m_s > 0.05
+        if is_visible:
+            above_m = self.scale * self._above_m + (self.scale - 1.0) * self._foot_m
+            middle = to_scene(pose.pos_ned) + (0.0, 0.0, above_m)
+            half = 0.5 * WIND_S * self.scale * to_scene(pose.wind_ned) * 0.35
+            self._arrow.points = np.stack((-half, half))[np.newaxis].astype(np.float32)
+            self._arrow.position = middle
+            text = f"wind {round(2.0 * speed_m_s) / 2.0:.1f} m/s"
+            if text != self._text:
+                self._label.text = self._text = text
+        if self._arrow.visible != is_visible:
+            self._arrow.visible = is_visible
+
+
+def marks_of(flight: ViewedFlight) -> Marks:
+    """Return the events of a flight in numbered groups; events close together share a number, as in figures."""
+    return numbered(flight, flight.events)
+
+
+def thinned_track(flight: ViewedFlight) -> tuple[Array, Array]:
+    """Return positions along a track and their rows; the last row is always there."""
+    count = len(flight.time_us)
+    rows = np.unique(np.linspace(0, count - 1, min(count, TRACK_POINTS)).astype(np.int64))
+    return flight.pos_ned[rows], rows
+
+
+def _segments(points: Array, *, dashed: bool) -> Array:
+    """Return the segments between points, (n, 2, 3); dashed ones leave out every third of three."""
+    if len(points) == 1:
+        points = np.concatenate([points, points])
+    segments = np.stack((points[:-1], points[1:]), axis=1)
+    if dashed and len(segments) > 12:
+        segments = segments[np.arange(len(segments)) % 6 < 4]
+    return segments
+
+
+def _bounds(flights: Sequence[ViewedFlight]) -> tuple[Array, Array]:
+    """Return the corners of the box around all tracks and waypoints, in the frame of the scene."""
+    points = [to_scene(flight.pos_ned) for flight in flights]
+    points += [
+        to_scene(np.array(list(flight.waypoints.values())) + flight.shift_ned) for flight in flights if flight.waypoints
+    ]
+    every = np.concatenate([*points, np.zeros((1, 3))])
+    return every.min(axis=0), every.max(axis=0)

@@ -1,0 +1,50 @@
+"""The legend of a scene as HTML: colour scale, marks, and how large the vehicle is drawn."""
+
+import html
+
+from px4lockstep.view import colours
+from px4lockstep.view.scene import RUN, SPEED, FlightScene
+
+BOX = (
+    "position:fixed;left:12px;top:12px;z-index:5;max-width:19em;padding:10px 14px;border-radius:8px;color:#1c2733;"
+    "background:rgba(255,255,255,0.9);box-shadow:0 1px 8px rgba(0,0,0,0.15);font:13px/1.5 system-ui,sans-serif;"
+    "pointer-events:none"
+)
+
+
+def legend_of(scene: FlightScene, title: str) -> str:
+    """Return the legend as a box in the corner of a page."""
+    head = f'<div style="font-weight:600;font-size:14px">{html.escape(title)}</div>'
+    keys = '<div style="color:#5b6775">space: play or pause</div>'
+    return f'<div id="px4lockstep-legend" style="{BOX}">{head}{legend_rows(scene)}{keys}</div>'
+
+
+def legend_rows(scene: FlightScene) -> str:
+    """Return the rows of the legend."""
+    rows = [scale_row(scene)]
+    if len(scene.flights) > 1:
+        for i, flight in enumerate(scene.flights):
+            red, green, blue = colours.RUNS[i % len(colours.RUNS)]
+            style = "dashed" if i % 2 else "solid"
+            line = f"display:inline-block;width:2em;border-top:3px {style} rgb({red},{green},{blue});margin-right:.5em"
+            rows.append(f'<div><span style="{line};vertical-align:middle"></span>{html.escape(flight.name)}</div>')
+    rows.append("<div>wireframe: setpoint; orange: nose and thrust</div>")
+    if scene.marks:
+        rows.append("<div>octahedra: events; cubes with !: faults</div>")
+    if scene.scale > 1.005:
+        rows.append(f"<div>vehicle drawn {scene.scale:.1f} times larger</div>")
+    return "".join(rows)
+
+
+def scale_row(scene: FlightScene) -> str:
+    """Return the colour scale with its ends; empty if the track is coloured by run."""
+    if scene.colour_by == RUN:
+        return ""
+    low, high = scene.limits
+    what, unit = ("speed", "m/s") if scene.colour_by == SPEED else ("distance from setpoint", "m")
+    bar = f"height:9px;border-radius:4px;background:{colours.css_gradient()}"
+    ends = "display:flex;justify-content:space-between"
+    return (
+        f'<div style="margin:4px 0">track: {what} [{unit}]<div style="{bar}"></div>'
+        f'<div style="{ends}"><span>{low:g}</span><span>{high:g}</span></div></div>'
+    )

@@ -1,0 +1,133 @@
+"""A vehicle in the scene: body, spinning rotors, thrust arrows, and the ghost of its setpoint.
+
+The vehicle may be drawn larger than it is, about its feet, so that it still stands on the ground.
+"""
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from px4lockstep.view import colours, meshes
+from px4lockstep.view.flown import Pose
+from px4lockstep.view.frames import to_scene, to_scene_attitude
+from px4lockstep.view.shape import Shape
+
+Array = npt.NDArray[Any]
+
+ARROW = 0.55
+"""Length of a thrust arrow at hover, in arms of the vehicle."""
+MAX_ARROW = 3.0
+"""Longest arrow, in hover thrusts."""
+
+
+class VehicleNode:
+    """A vehicle in a scene.
+
+    Args:
+        scene: The `scene` of viser.
+        name: Name of its node, such as `/world/run0`.
+        shape: Its shape.
+        colour: Colour of the body.
+        label: Text next to it; none by default.
+        scale: How much larger than it is.
+    """
+
+    def __init__(
+        self,
+        scene: Any,
+        name: str,
+        shape: Shape,
+        *,
+        colour: tuple[int, int, int] = colours.INK,
+        label: str = "",
+        scale: float = 1.0,
+    ) -> None:
+        self._shape, self._name = shape, name
+        self._axes = np.array([rotor.axis_body for rotor in shape.rotors])
+        self._hubs = np.array([rotor.pos_body_m for rotor in shape.rotors])
+        radii = np.array([rotor.radius_m for rotor in shape.rotors])
+        self._tilts = np.array([_from_z(axis) for axis in self._axes])
+        plates = self._hubs - 0.09 * shape.arm_m * self._axes
+        body, nose = meshes.body_mesh(shape), meshes.nose_mesh(shape)
+        self.frame = scene.add_frame(name, show_axes=False)
+        self._model = scene.add_frame(f"{name}/model", show_axes=False)
+        scene.add_mesh_simple(f"{name}/model/body", *body, color=colour, flat_shading=False)
+        scene.add_mesh_simple(f"{name}/model/nose", *nose, color=colours.ACCENT)
+        discs = {"batched_wxyzs": self._tilts, "batched_positions": plates, "batched_scales": radii, "lod": "off"}
+        scene.add_batched_meshes_simple(
+            f"{name}/model/discs",
+            *meshes.disc_mesh(),
+            **discs,
+            batched_colors=(150, 165, 185),
+            opacity=0.28,
+            side="double",
+            cast_shadow=False,
+        )
+        self._blades = scene.add_batched_meshes_simple(
+            f"{name}/model/blades", *meshes.blade_mesh(), **discs, batched_colors=(25, 30, 38), side="double"
+        )
+        self._arrows = scene.add_arrows(
+            f"{name}/model/thrust",
+            np.zeros((len(radii), 2, 3)),
+            colours.ACCENT,
+            shaft_radius=0.022 * shape.arm_m,
+            head_radius=0.06 * shape.arm_m,
+            head_length=0.13 * shape.arm_m,
+            visible=False,
+        )
+        self._plates = plates
+        self._label = scene.add_label(f"{name}/label", label, anchor="bottom-center") if label else None
+        ghost = meshes.merged([body, nose])
+        self._ghost = scene.add_frame(f"{name}-setpoint", show_axes=False, visible=False)
+        self._ghost_model = scene.add_mesh_simple(
+            f"{name}-setpoint/model", *ghost, color=colours.GHOST, wireframe=True, opacity=0.35, cast_shadow=False
+        )
+        self.shows_thrust, self.shows_target = True, True
+        self.set_scale(scale)
+
+    def set_scale(self, scale: float) -> None:
+        """Draw the vehicle larger than it is."""
+        raised = np.array((0.0, 0.0, -(scale - 1.0) * self._shape.foot_m))
+        self._model.scale, self._model.position = scale, raised
+        self._ghost_model.scale, self._ghost_model.position = scale, raised
+        if self._label is not None:
+            self._label.position = (0.0, 0.0, -scale * 0.75 * self._shape.arm_m + raised[2])
+
+    def show(self, pose: Pose) -> None:
+        """Move the vehicle, its rotors, its arrows and its ghost."""
+        self.frame.position, self.frame.wxyz = to_scene(pose.pos_ned), to_scene_attitude(pose.q_bn)
+        half = 0.5 * np.asarray(pose.spin_rad, np.float64)
+        self._blades.batched_wxyzs = _product(self._tilts, np.cos(half), np.sin(half)).astype(np.float32)
+        has_thrust = self.shows_thrust and pose.thrust is not None
+        if has_thrust:
+            length = np.clip(np.nan_to_num(pose.thrust), -MAX_ARROW, MAX_ARROW) * ARROW * self._shape.arm_m
+            ends = self._plates - length[:, np.newaxis] * self._axes
+            self._arrows.points = np.stack((self._plates, ends), axis=1).astype(np.float32)
+        _set_visible(self._arrows, has_thrust)
+        has_target = self.shows_target and pose.target_ned is not None
+        if has_target and pose.target_ned is not None and pose.target_q_bn is not None:
+            self._ghost.position = to_scene(pose.target_ned)
+            self._ghost.wxyz = to_scene_attitude(pose.target_q_bn)
+        _set_visible(self._ghost, has_target)
+
+
+def _set_visible(handle: Any, is_visible: bool) -> None:
+    if handle.visible != is_visible:
+        handle.visible = is_visible
+
+
+def _from_z(axis: Array) -> Array:
+    """Return the rotation that takes z to an axis, by the shortest way."""
+    half = axis + (0.0, 0.0, 1.0)
+    length = float(np.linalg.norm(half))
+    if length < 1e-9:
+        return np.array((0.0, 1.0, 0.0, 0.0))
+    x, y, z = half / length
+    return np.array((z, -y, x, 0.0))
+
+
+def _product(q: Array, cosine: Array, sine: Array) -> Array:
+    """Return rotations after a turn about z, whose half angle has this cosine and sine."""
+    w, x, y, z = q.T
+    return np.stack((w * cosine - z * sine, x * cosine + y * sine, y * cosine - x * sine, w * sine + z * cosine), axis=1)
