@@ -46,7 +46,7 @@ def plot_columns(
     for name in columns:
         if not any(_has(log, name) for log in logs.values()):
             next(iter(logs.values())).column(name)  # raises, with the reason
-    marks = numbered(next(iter(logs.values())), events) if len(logs) == 1 else []
+    marks = numbered(next(iter(logs.values())).time_us, events) if len(logs) == 1 else []
     with style.context(["default", STYLE]):
         height_in = MARGIN_IN + PANEL_IN * len(columns)
         figure = ShownFigure(figsize=(WIDTH_IN, height_in), dpi=DPI, layout="constrained")

@@ -71,7 +71,7 @@ def plot_flight(
     places = check_waypoints(waypoints)
     happened = [*events_of(log, area), *events]  # of the whole log: a part of it begins without an event
     log = log.between(from_s, to_s)
-    marks = numbered(log, happened)
+    marks = numbered(log.time_us, happened)
     with style.context(["default", STYLE]):
         figure = ShownFigure(figsize=SIZE_IN, dpi=DPI, layout="constrained")
         figure.get_layout_engine().set(w_pad=0.12, h_pad=0.09, hspace=0.02, wspace=0.02)  # type: ignore[union-attr, call-arg]

@@ -14,7 +14,7 @@ from px4lockstep.plots.panels.marks import Marks, numbered
 from px4lockstep.view import colours, meshes
 from px4lockstep.view.flown import Pose, ViewedFlight
 from px4lockstep.view.frames import to_scene
-from px4lockstep.view.surroundings import add_fence, add_ground, add_rally_points, add_waypoints
+from px4lockstep.view.surroundings import add_fence, add_ground, add_rally_points, add_waypoints, light_scene
 from px4lockstep.view.vehicle import VehicleNode
 
 Array = npt.NDArray[Any]
@@ -24,7 +24,7 @@ WORLD = "/world"
 SPEED, ERROR, RUN = "speed", "error", "run"
 TRACK_POINTS = 3_000
 """Points of a drawn track, at most."""
-VISIBLE_PART = 0.035
+VISIBLE_PART = 0.08
 """Width of a drawn vehicle, as a fraction of the scene, if it is drawn larger than it is."""
 WIND_S = 0.6
 """Length of the wind's arrow: how far the air moves in this time, times the scale of the vehicle."""
@@ -45,6 +45,7 @@ class FlightScene:
     ) -> None:
         self._scene, self.flights = server.scene, tuple(flights)
         self.world = self._scene.add_frame(WORLD, show_axes=False)
+        light_scene(self._scene)
         self.low, self.high = _bounds(self.flights)
         self.extent_m = float(max(4.0, np.max(self.high - self.low)))
         widest_m = max(flight.shape.span_m for flight in self.flights)
@@ -154,7 +155,7 @@ class FlightScene:
 
     def aim_camera(self, camera: Any) -> None:
         """Look at all tracks from the south-east, from above."""
-        middle, away = 0.5 * (self.low + self.high), 1.15 * self.extent_m
+        middle, away = 0.5 * (self.low + self.high), 0.85 * self.extent_m
         camera.look_at = middle - np.array((0.0, 0.0, 0.12 * self.extent_m))
         camera.position = middle + away * np.array((0.62, -0.86, 0.55))
         camera.far = 20.0 * self.extent_m + 1_000.0
@@ -203,7 +204,7 @@ class WindNode:
 
 def marks_of(flight: ViewedFlight) -> Marks:
     """Return the events of a flight in numbered groups; events close together share a number, as in figures."""
-    return numbered(flight, flight.events)
+    return numbered(flight.time_us, flight.events)
 
 
 def thinned_track(flight: ViewedFlight) -> tuple[Array, Array]:

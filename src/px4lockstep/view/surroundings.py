@@ -20,7 +20,7 @@ SAME_M = 0.5
 
 def add_ground(scene: Any, name: str, low: Array, high: Array, extent_m: float) -> None:
     """Add the ground at home's altitude with a grid of round cells, and an arrow to the north at home."""
-    cell_m = round_below(extent_m / 12.0)
+    cell_m = round_below(extent_m / 8.0)
     middle = 0.5 * (low + high)
     width_m = cell_m * float(np.ceil(3.2 * extent_m / cell_m))
     snapped = np.round(middle / cell_m) * cell_m
@@ -44,6 +44,12 @@ def add_ground(scene: Any, name: str, low: Array, high: Array, extent_m: float) 
     look = {"shaft_radius": thin_m, "head_radius": 3.0 * thin_m, "head_length": 8.0 * thin_m}
     scene.add_arrows(f"{name}-north", ends, colours.INK, **look)
     scene.add_label(f"{name}-north/label", f"N, cell {cell_m:g} m", position=(0.0, 1.06 * far_m, 0.0))
+
+
+def light_scene(scene: Any) -> None:
+    """Light the scene from the sky and the ground, without an image of surroundings, which takes seconds to load."""
+    scene.configure_environment_map(None)
+    scene.add_light_hemisphere("/sky", sky_color=(255, 255, 255), ground_color=(190, 190, 185), intensity=1.6)
 
 
 def round_below(value: float) -> float:

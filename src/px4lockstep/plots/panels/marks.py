@@ -4,6 +4,7 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import numpy.typing as npt
 
 from px4lockstep.log.events import FlightEvent, mode_name
 from px4lockstep.log.log import Log
@@ -18,9 +19,12 @@ Marks = list[tuple[str, list[FlightEvent]]]
 """Marker numbers, each with its events; events close together share a marker."""
 
 
-def numbered(log: Log, events: Iterable[FlightEvent]) -> Marks:
-    """Return events sorted by time and grouped into numbered markers; events close together share one."""
-    first_us, last_us = int(log.time_us[0]), int(log.time_us[-1])
+def numbered(time_us: npt.NDArray[Any], events: Iterable[FlightEvent]) -> Marks:
+    """Return events sorted by time and grouped into numbered markers; events close together share one.
+
+    Events outside the times of the rows, `time_us`, are left out.
+    """
+    first_us, last_us = int(time_us[0]), int(time_us[-1])
     inside = (event for event in events if first_us <= event.time_us <= last_us)
     groups: list[list[FlightEvent]] = []
     for event in sorted(inside, key=lambda event: event.time_us):

@@ -1,0 +1,249 @@
+"""The page of flights: scene, controls, events, plots and keys."""
+
+import html
+import time
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from px4lockstep.log.events import mode_name
+from px4lockstep.view.flown import ViewedFlight
+from px4lockstep.view.frames import to_scene
+from px4lockstep.view.inbox import Inbox
+from px4lockstep.view.panels import PlotPanel
+from px4lockstep.view.player import SPEEDS, Player
+from px4lockstep.view.scene import ERROR, RUN, SPEED, FlightScene, marks_of
+from px4lockstep.view.scene_legend import legend_rows
+
+FRAME_S = 1.0 / 30.0
+TEXT_S = 0.1
+"""Shortest time between two updates of texts, sliders and cursors while it plays."""
+MAX_LISTED = 200
+"""Events in the list."""
+PLAY, PAUSE = "Play", "Pause"
+FREE, FOLLOW = "free", "follow"
+COLOURS = {"speed": SPEED, "distance from setpoint": ERROR, "run": RUN}
+KEYS: tuple[tuple[str, tuple[str, str | None], str], ...] = (
+    ("Space", ("space", None), "play or pause"),
+    ("Right, Left", ("arrowright", None), "next or previous row of the log"),
+    ("Shift + Right, Left", ("arrowright", "shift"), "1 s forward or back"),
+    ("Ctrl + Right, Left", ("arrowright", "cmd/ctrl"), "1 microsecond forward or back"),
+    ("Up, Down", ("arrowup", None), "faster, slower"),
+    ("N, P", ("N", None), "next or previous event"),
+    ("Home, End", ("home", None), "start, end"),
+    ("F", ("F", None), "camera follows the vehicle, or is free"),
+    ("C", ("C", None), "colour of the track: speed, distance from setpoint, run"),
+    ("W, A, S, D, Q, E", ("", None), "move the camera"),
+    ("Ctrl + K", ("", None), "list of all commands"),
+)
+
+
+class FlightPage:
+    """Flights in the browser.
+
+    Args:
+        server: The server of viser.
+        inbox: For what the user does.
+        flights: The flights.
+    """
+
+    def __init__(self, server: Any, inbox: Inbox, flights: Sequence[ViewedFlight]) -> None:
+        self._server, self._inbox, self._gui, self.flights = server, inbox, server.gui, flights
+        self.player = Player(flights)
+        with server.atomic():
+            self.scene = FlightScene(server, flights, colour_by=SPEED if len(flights) == 1 else RUN)
+            self._camera = FREE
+            self._shown_us, self._texts_at, self._was_playing = -1, 0.0, False
+            self._add_controls()
+            self._add_plots()
+            self._add_keys()
+            self.refresh()
+
+    def _add_controls(self) -> None:
+        gui, inbox, player = self._gui, self._inbox, self.player
+        gui.main_panel.dock_right()
+        gui.main_panel.set_width(330)
+        self._play = gui.add_button(PLAY, icon="player-play", hint="Space")
+        inbox.on_click(self._play, player.toggle)
+        first_s, last_s = player.first_us / 1e6, player.last_us / 1e6
+        step_s = max(0.001, round((last_s - first_s) / 4_000.0, 3))
+        self._slider = gui.add_slider("Scrub", first_s, max(last_s, first_s + 1e-6), step_s, first_s)
+        inbox.on(self._slider, lambda value: self._scrub(value))
+        self._time = gui.add_number("Time [s]", first_s, min=first_s, max=last_s, step=1e-6, hint="To the microsecond")
+        inbox.on(self._time, lambda value: self._scrub(value))
+        speeds = tuple(f"{speed:g} x" for speed in SPEEDS)
+        self._speed = gui.add_dropdown("Speed", speeds, initial_value="1 x", hint="Up and Down")
+        inbox.on(self._speed, lambda label: setattr(player, "speed", SPEEDS[speeds.index(label)]))
+        self._status = gui.add_html("")
+        tabs = gui.add_tab_group()
+        with tabs.add_tab("Events"):
+            self._add_events()
+        with tabs.add_tab("View"):
+            self._add_view()
+        with tabs.add_tab("Keys"):
+            rows = "".join(f"<tr><td><b>{html.escape(keys)}</b></td><td>{text}</td></tr>" for keys, _, text in KEYS)
+            gui.add_html(f'<table style="{TABLE}">{rows}</table>')
+
+    def _add_events(self) -> None:
+        several = len(self.flights) > 1
+        count = 0
+        for flight in self.flights:
+            for number, group in marks_of(flight):
+                for event in group[: max(0, MAX_LISTED - count)]:
+                    name = f" ({flight.name})" if several else ""
+                    label = f"{number}  {event.time_us / 1e6:.2f} s  {'! ' if event.is_fault else ''}{event.label}{name}"
+                    icon = "alert-triangle" if event.is_fault else "flag"
+                    button = self._gui.add_button(label, icon=icon, color="red" if event.is_fault else "gray")
+                    self._inbox.on_click(button, lambda time_us=event.time_us: self._jump_to(time_us))
+                    count += 1
+        if count == 0:
+            self._gui.add_html("No events in this flight.")
+        for handle in self.scene.mark_handles:
+            self._inbox.on_click(handle, lambda name=handle.name: self._jump_to(self.scene.marks[name]))
+
+    def _add_view(self) -> None:
+        gui, inbox = self._gui, self._inbox
+        self._camera_choice = gui.add_dropdown("Camera", (FREE, FOLLOW), initial_value=FREE, hint="F")
+        inbox.on(self._camera_choice, self.set_camera)
+        label = next(label for label, what in COLOURS.items() if what == self.scene.colour_by)
+        self._colour_choice = gui.add_dropdown("Track colour", tuple(COLOURS), initial_value=label, hint="C")
+        inbox.on(self._colour_choice, lambda label: self.set_colour(COLOURS[label]))
+        most = max(20.0, float(np.ceil(self.scene.scale)))
+        size = gui.add_slider("Vehicle size", 1.0, most, 0.1, round(self.scene.scale, 1), hint="Times larger than it is")
+        inbox.on(size, self.set_scale)
+        names = ("Thrust arrows", "Setpoint", "Wind", "Events")
+        self._layers = [gui.add_checkbox(name, True) for name in names]
+        for box in self._layers:
+            inbox.on(box, lambda _: self._set_layers())
+        self._legend = gui.add_html(_legend(self.scene))
+
+    def _add_plots(self) -> None:
+        panel = self._gui.add_panel()
+        with panel.add_tab("Plots"):
+            self._plots = PlotPanel(self._gui, self._inbox, self.flights, (self.player.first_us, self.player.last_us))
+        panel.dock_left()
+        panel.set_width(400)
+
+    def _add_keys(self) -> None:
+        player, on_key = self.player, self._inbox.on_key
+        gui = self._gui
+        on_key(gui, "Play or pause", ("space", None), player.toggle)
+        for direction, arrow, event in ((1, "arrowright", "N"), (-1, "arrowleft", "P")):
+            word = "Next" if direction > 0 else "Previous"
+            way = "Forward" if direction > 0 else "Back"
+            on_key(gui, f"{word} row", (arrow, None), lambda by=direction: player.step_rows(by))
+            on_key(gui, f"{way} 1 s", (arrow, "shift"), lambda by=direction: player.step_us(by * 1_000_000))
+            on_key(gui, f"{way} 1 microsecond", (arrow, "cmd/ctrl"), lambda by=direction: player.step_us(by))
+            on_key(gui, f"{word} event", (event, None), lambda by=direction: player.jump(by))
+        on_key(gui, "Faster", ("arrowup", None), lambda: player.faster(1))
+        on_key(gui, "Slower", ("arrowdown", None), lambda: player.faster(-1))
+        on_key(gui, "Start", ("home", None), lambda: player.seek(player.first_us))
+        on_key(gui, "End", ("end", None), lambda: player.seek(player.last_us))
+        on_key(gui, "Camera: follow or free", ("F", None), self._toggle_camera)
+        on_key(gui, "Next track colour", ("C", None), self._next_colour)
+
+    def _scrub(self, value_s: float) -> None:
+        self.player.seek(round(1e6 * value_s))
+
+    def _jump_to(self, time_us: int) -> None:
+        self.player.seek(time_us)
+
+    def _toggle_camera(self) -> None:
+        self.set_camera(FREE if self._camera == FOLLOW else FOLLOW)
+
+    def _next_colour(self) -> None:
+        ways = list(COLOURS.values())
+        self.set_colour(ways[(ways.index(self.scene.colour_by) + 1) % len(ways)])
+
+    def set_camera(self, way: str) -> None:
+        """Let the camera follow the first vehicle, or stand still."""
+        self._camera = self._camera_choice.value = way
+        self._shown_us = -1
+        place = to_scene(self.flights[0].pose(self.player.time_us).pos_ned)
+        for client in self._server.get_clients().values():
+            if way == FOLLOW:
+                self.scene.close_up(client.camera, np.zeros(3))
+            else:
+                self.scene.close_up(client.camera, place)
+
+    def set_colour(self, what: str) -> None:
+        """Colour the tracks by speed, distance from the setpoint, or run."""
+        self.scene.colour_tracks(what)
+        self._colour_choice.value = next(label for label, each in COLOURS.items() if each == what)
+        self._legend.content = _legend(self.scene)
+
+    def set_scale(self, scale: float) -> None:
+        """Draw the vehicles larger than they are."""
+        self.scene.set_scale(scale)
+        self._legend.content, self._shown_us = _legend(self.scene), -1
+
+    def _set_layers(self) -> None:
+        thrust, target, wind, marks = (box.value for box in self._layers)
+        self.scene.set_layers(thrust=thrust, target=target, wind=wind, marks=marks)
+        self._shown_us = -1
+
+    def run(self, until_s: float | None = None) -> None:
+        """Show the flights until KeyboardInterrupt, or for some time."""
+        started = last = time.perf_counter()
+        while until_s is None or last - started < until_s:
+            rest_s = FRAME_S - (time.perf_counter() - last) if self.player.is_playing else 0.25
+            self._inbox.run(rest_s)
+            now = time.perf_counter()
+            self.player.advance(now - last)
+            last = now
+            self.refresh()
+
+    def refresh(self) -> None:
+        """Show the current time, if it has changed."""
+        player, now = self.player, time.perf_counter()
+        is_new = player.time_us != self._shown_us
+        if is_new:
+            with self._server.atomic():
+                self._show_scene()
+        has_stopped = player.is_playing != self._was_playing
+        if has_stopped or (is_new and (not player.is_playing or now - self._texts_at >= TEXT_S)):
+            self._texts_at, self._was_playing = now, player.is_playing
+            self._show_texts()
+
+    def _show_scene(self) -> None:
+        self._shown_us = self.player.time_us
+        poses = [flight.pose(self._shown_us) for flight in self.flights]
+        self.scene.show(poses)
+        place = to_scene(poses[0].pos_ned) if self._camera == FOLLOW else np.zeros(3)
+        if not np.array_equal(self.scene.world.position, -place):
+            self.scene.world.position = -place
+
+    def _show_texts(self) -> None:
+        player = self.player
+        self._play.label = PAUSE if player.is_playing else PLAY
+        self._play.icon = "player-pause" if player.is_playing else "player-play"
+        self._slider.value = self._time.value = player.time_us / 1e6
+        self._speed.value = f"{player.speed:g} x"
+        self._status.content = _status(self.flights, player.time_us)
+        self._plots.show(player.time_us)
+
+
+TABLE = "font-size:12px;line-height:1.5;border-spacing:8px 1px"
+BOX = "font:12px/1.5 system-ui,sans-serif;padding:2px 10px"
+
+
+def _legend(scene: FlightScene) -> str:
+    return f'<div style="{BOX}">{legend_rows(scene)}</div>'
+
+
+def _status(flights: Sequence[ViewedFlight], time_us: int) -> str:
+    """Return time, mode, height and speed of each flight as a table."""
+    rows = [f'<div style="font:600 15px ui-monospace,monospace" id="px4lockstep-time">{time_us / 1e6:.6f} s</div>']
+    for flight in flights:
+        row = int(np.clip(np.searchsorted(flight.time_us, time_us, side="right") - 1, 0, len(flight.time_us) - 1))
+        north_m, east_m, down_m = flight.pos_ned[row]
+        parts = [f"{-down_m:.2f} m high", f"{flight.speed_m_s[row]:.2f} m/s", f"N {north_m:.1f} E {east_m:.1f} m"]
+        if np.isfinite(flight.error_m[row]):
+            parts.append(f"{flight.error_m[row]:.2f} m from setpoint")
+        if "nav_state" in flight.log:
+            armed = "armed" if "armed" not in flight.log or flight.status("armed", row) else "disarmed"
+            parts.insert(0, f"{mode_name(flight.status('nav_state', row))}, {armed}")
+        name = f"<b>{html.escape(flight.name)}</b>: " if len(flights) > 1 else ""
+        rows.append(f"<div>{name}{', '.join(parts)}</div>")
+    return f'<div style="{BOX}">{"".join(rows)}</div>'

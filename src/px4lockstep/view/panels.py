@@ -1,0 +1,174 @@
+"""Plots of log columns next to the scene, with marks of events and a cursor at the current time.
+
+The cursor and the marks are thin lines in an element of their own that lies over the plot: they move without drawing
+the plot again. The geometry of the plot is fixed by the constants below.
+"""
+
+import html
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from px4lockstep.log.schema import BY_NAME
+from px4lockstep.plots.panels.style import MOTOR_COLOURS
+from px4lockstep.view.flown import ViewedFlight
+from px4lockstep.view.inbox import Inbox
+from px4lockstep.view.scene import marks_of
+from px4lockstep.view.series import columns_of, lines_of, values_at
+
+NONE = "(no plot)"
+FIRST = ("pos_ned", "vel_ned", "euler_bn", "motors")
+"""Columns that are plotted first."""
+PLOTS = 4
+HEIGHT_PX, LEFT_PX, RIGHT_PX, BELOW_PX, ABOVE_PX = 150, 52, 14, 30, 8
+"""Of a plot: its height, and the margins of its axes."""
+INSET_PX = 8
+"""Width of the frame and margin around a plot, in viser's page."""
+DASHES = ((), (7, 4), (2, 3), (10, 3, 2, 3))
+WINDOWS = {"whole flight": None, "60 s": 60_000_000, "10 s": 10_000_000, "1 s": 1_000_000}
+"""Widths of the time axis [us], by their labels."""
+REFRESH_PART = 0.25
+"""A window that follows the cursor is drawn again when the cursor has moved by this part of it."""
+
+
+class PlotPanel:
+    """Plots in a panel of viser.
+
+    Args:
+        gui: The `gui` of viser.
+        inbox: For what the user chooses.
+        flights: The flights.
+        span_us: First and last time.
+    """
+
+    def __init__(self, gui: Any, inbox: Inbox, flights: Sequence[ViewedFlight], span_us: tuple[int, int]) -> None:
+        self._flights, self._span_us = flights, span_us
+        self._window_us: int | None = None
+        self._shown_us = span_us
+        names = columns_of(flights)
+        first = [name for name in FIRST if name in names] + [name for name in names if name not in FIRST]
+        window = gui.add_dropdown("Time axis", tuple(WINDOWS), initial_value="whole flight")
+        inbox.on(window, lambda label: self.set_window(WINDOWS[label]))
+        self._plots = []
+        for i in range(min(PLOTS, len(names))):
+            choice = gui.add_dropdown(f"Plot {i + 1}", (NONE, *names), initial_value=first[i])
+            self._plots.append(_Plot(gui, flights, first[i]))
+            inbox.on(choice, lambda name, i=i: self.choose(i, name))
+        self._draw()
+
+    def choose(self, number: int, name: str) -> None:
+        """Plot another column, or none."""
+        self._plots[number].name = "" if name == NONE else name
+        self._draw()
+
+    def set_window(self, width_us: int | None) -> None:
+        """Show the whole flight, or some time around the cursor."""
+        self._window_us = width_us
+        if width_us is None:
+            self._shown_us = self._span_us
+            self._draw()
+        else:
+            self._shown_us = (0, 0)  # drawn with the next cursor
+
+    def show(self, time_us: int) -> None:
+        """Move the cursor, and with it a window that follows it."""
+        if self._window_us is not None:
+            middle_us = (self._shown_us[0] + self._shown_us[1]) // 2
+            is_far = abs(time_us - middle_us) > REFRESH_PART * self._window_us
+            if is_far or self._shown_us[0] == self._shown_us[1]:
+                self._shown_us = (time_us - self._window_us // 2, time_us + self._window_us // 2)
+                self._draw()
+        for plot in self._plots:
+            plot.show(time_us, self._shown_us)
+
+    def _draw(self) -> None:
+        if self._shown_us[0] != self._shown_us[1]:
+            for plot in self._plots:
+                plot.draw(self._shown_us)
+
+
+class _Plot:
+    """One plot: the element over it, and the plot."""
+
+    def __init__(self, gui: Any, flights: Sequence[ViewedFlight], name: str) -> None:
+        self._flights, self.name = flights, name
+        self._over = gui.add_html("")
+        self._cursor = gui.add_html("")
+        times = np.array((0.0, 1.0))
+        self._chart = gui.add_uplot(
+            (times, times),
+            ({}, {"label": ""}),
+            height=HEIGHT_PX,
+            padding=(ABOVE_PX, RIGHT_PX, 0, 0),
+            axes=({"size": BELOW_PX, "font": "11px sans-serif"}, {"size": LEFT_PX, "font": "11px sans-serif"}),
+            scales={"x": {"time": False, "auto": True}},
+            cursor={"drag": {"x": False, "y": False, "setScale": False}},
+            legend={"show": True, "live": False},
+        )
+
+    def draw(self, shown_us: tuple[int, int]) -> None:
+        """Draw the lines and the marks of a part of the flight."""
+        lines = lines_of(self._flights, self.name, *shown_us) if self.name else None
+        is_shown = lines is not None and len(lines.values) > 0
+        for handle in (self._over, self._cursor, self._chart):
+            if handle.visible != is_shown:
+                handle.visible = is_shown
+        if lines is None or not is_shown:
+            return
+        unit = BY_NAME[self.name].unit
+        series: list[dict[str, Any]] = [{"label": "time [s]"}]
+        several = len(set(lines.flights)) > 1
+        for k, (label, flight) in enumerate(zip(lines.names, lines.flights, strict=True)):
+            part = sum(1 for other in lines.flights[:k] if other == flight)
+            colour, dash = (flight, part) if several else (part, part)
+            shown = label if unit == "1" else f"{label} [{unit}]"
+            look = {"label": shown, "stroke": MOTOR_COLOURS[colour % len(MOTOR_COLOURS)], "width": 1.6}
+            series.append(look | {"dash": DASHES[dash % len(DASHES)], "points": {"show": False}})
+        scale = {"x": {"time": False, "range": (shown_us[0] / 1e6, shown_us[1] / 1e6)}}
+        self._chart.data = (lines.time_s, *lines.values)
+        self._chart.series, self._chart.scales = tuple(series), scale
+        self._over.content = _overlay(self._marks(shown_us))
+
+    def _marks(self, shown_us: tuple[int, int]) -> str:
+        parts = []
+        for flight in self._flights[:1]:
+            for number, group in marks_of(flight):
+                is_fault = any(event.is_fault for event in group)
+                where = _left(group[0].time_us, shown_us)
+                if where is not None:
+                    line = "2px solid #b3001b" if is_fault else "1px dashed #8a94a3"
+                    text = html.escape(f"!{number}" if is_fault else number)
+                    parts.append(
+                        f'<div style="position:absolute;left:{where};top:0;bottom:0;border-left:{line};opacity:0.75">'
+                        f'<span style="position:absolute;top:-3px;left:2px;font-size:9px;color:#444">{text}</span></div>'
+                    )
+        return "".join(parts)
+
+    def show(self, time_us: int, shown_us: tuple[int, int]) -> None:
+        """Move the cursor, with the values there."""
+        if not self.name:
+            return
+        where = _left(time_us, shown_us)
+        line = "" if where is None else f'<div class="px4lockstep-cursor" style="{CURSOR};left:{where}"></div>'
+        text = html.escape(values_at(self._flights, self.name, time_us))
+        self._cursor.content = _overlay(f'{line}<div style="{VALUES}">{text}</div>')
+
+
+CURSOR = "position:absolute;top:0;bottom:0;border-left:2px solid #111;margin-left:-1px"
+VALUES = "position:absolute;right:2px;top:-4px;font:11px ui-monospace,monospace;background:rgba(255,255,255,.8)"
+
+
+def _overlay(inside: str) -> str:
+    """Return an element without height of its own, whose content covers the area of the plot below it."""
+    box = (
+        f"position:absolute;z-index:4;pointer-events:none;left:{INSET_PX + LEFT_PX}px;right:{INSET_PX + RIGHT_PX}px;"
+        f"top:{ABOVE_PX}px;height:{HEIGHT_PX - BELOW_PX - ABOVE_PX}px"
+    )
+    return f'<div style="position:relative;height:0"><div style="{box}">{inside}</div></div>'
+
+
+def _left(time_us: int, shown_us: tuple[int, int]) -> str | None:
+    """Return the place of a time as a fraction of the plot; None if it is outside."""
+    part = (time_us - shown_us[0]) / max(1, shown_us[1] - shown_us[0])
+    return f"{100.0 * part:.3f}%" if 0.0 <= part <= 1.0 else None
