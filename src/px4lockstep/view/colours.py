@@ -44,3 +44,10 @@ def scaled(values: Array, low: float, high: float) -> npt.NDArray[np.uint8]:
 def css_gradient() -> str:
     """Return the scale as a gradient of CSS, from left to right."""
     return f"linear-gradient(90deg, {', '.join('rgb' + str(tuple(int(part) for part in colour)) for colour in SCALE)})"
+
+
+def linear(shades: Array) -> npt.NDArray[np.uint8]:
+    """Return sRGB colours as linear ones, which viser takes for the points of lines."""
+    part = shades.astype(np.float64) / 255.0
+    mixed = np.where(part <= 0.04045, part / 12.92, ((part + 0.055) / 1.055) ** 2.4)
+    return np.asarray(np.rint(255.0 * mixed), np.uint8)

@@ -57,6 +57,7 @@ class FlightPage:
             self._shown_us, self._texts_at, self._was_playing = -1, 0.0, False
             self._add_controls()
             self._add_plots()
+            self._add_timeline()
             self._add_keys()
             self.refresh()
 
@@ -64,14 +65,9 @@ class FlightPage:
         gui, inbox, player = self._gui, self._inbox, self.player
         gui.main_panel.dock_right()
         gui.main_panel.set_width(330)
-        self._play = gui.add_button(PLAY, icon="player-play", hint="Space")
-        inbox.on_click(self._play, player.toggle)
         first_s, last_s = player.first_us / 1e6, player.last_us / 1e6
-        step_s = max(0.001, round((last_s - first_s) / 4_000.0, 3))
-        self._slider = gui.add_slider("Scrub", first_s, max(last_s, first_s + 1e-6), step_s, first_s)
-        inbox.on(self._slider, lambda value: self._scrub(value))
         self._time = gui.add_number("Time [s]", first_s, min=first_s, max=last_s, step=1e-6, hint="To the microsecond")
-        inbox.on(self._time, lambda value: self._scrub(value))
+        inbox.on(self._time, self._scrub)
         speeds = tuple(f"{speed:g} x" for speed in SPEEDS)
         self._speed = gui.add_dropdown("Speed", speeds, initial_value="1 x", hint="Up and Down")
         inbox.on(self._speed, lambda label: setattr(player, "speed", SPEEDS[speeds.index(label)]))
@@ -84,6 +80,24 @@ class FlightPage:
         with tabs.add_tab("Keys"):
             rows = "".join(f"<tr><td><b>{html.escape(keys)}</b></td><td>{text}</td></tr>" for keys, _, text in KEYS)
             gui.add_html(f'<table style="{TABLE}">{rows}</table>')
+
+    def _add_timeline(self) -> None:
+        """Add a panel with a button and a slider below the scene, with the numbers of events under the slider."""
+        gui, player = self._gui, self.player
+        first_s, last_s = player.first_us / 1e6, max(player.last_us, player.first_us + 1) / 1e6
+        panel = gui.add_panel()
+        with panel.add_tab("Timeline"):
+            self._play = gui.add_button(PLAY, icon="player-play", hint="Space")
+            self._inbox.on_click(self._play, player.toggle)
+            step_s = max(0.001, round((last_s - first_s) / 4_000.0, 3))
+            marks = tuple(
+                (group[0].time_us / 1e6, f"!{number}" if any(event.is_fault for event in group) else number)
+                for number, group in marks_of(self.flights[0])
+            )
+            ends = ((first_s, f"{first_s:g}"), (last_s, f"{last_s:g} s"))
+            self._slider = gui.add_slider("Scrub", first_s, last_s, step_s, first_s, marks=(*ends, *marks))
+            self._inbox.on(self._slider, self._scrub)
+        panel.float(x=14, y=-14, width=620)
 
     def _add_events(self) -> None:
         several = len(self.flights) > 1

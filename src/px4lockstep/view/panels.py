@@ -21,10 +21,11 @@ NONE = "(no plot)"
 FIRST = ("pos_ned", "vel_ned", "euler_bn", "motors")
 """Columns that are plotted first."""
 PLOTS = 4
-HEIGHT_PX, LEFT_PX, RIGHT_PX, BELOW_PX, ABOVE_PX = 150, 52, 14, 30, 8
+HEIGHT_PX, LEFT_PX, RIGHT_PX, BELOW_PX, ABOVE_PX = 132, 52, 14, 28, 8
 """Of a plot: its height, and the margins of its axes."""
-INSET_PX = 8
-"""Width of the frame and margin around a plot, in viser's page."""
+INSET_PX = (10, 8, 10)
+"""Left, right and upper margin of a plot in viser's page."""
+TICKS = {"width": 1, "size": 4, "stroke": "#9aa4b2"}
 DASHES = ((), (7, 4), (2, 3), (10, 3, 2, 3))
 WINDOWS = {"whole flight": None, "60 s": 60_000_000, "10 s": 10_000_000, "1 s": 1_000_000}
 """Widths of the time axis [us], by their labels."""
@@ -101,7 +102,7 @@ class _Plot:
             ({}, {"label": ""}),
             height=HEIGHT_PX,
             padding=(ABOVE_PX, RIGHT_PX, 0, 0),
-            axes=({"size": BELOW_PX, "font": "11px sans-serif"}, {"size": LEFT_PX, "font": "11px sans-serif"}),
+            axes=tuple({"size": size, "font": "11px sans-serif", "ticks": TICKS} for size in (BELOW_PX, LEFT_PX)),
             scales={"x": {"time": False, "auto": True}},
             cursor={"drag": {"x": False, "y": False, "setScale": False}},
             legend={"show": True, "live": False},
@@ -156,14 +157,14 @@ class _Plot:
 
 
 CURSOR = "position:absolute;top:0;bottom:0;border-left:2px solid #111;margin-left:-1px"
-VALUES = "position:absolute;right:2px;top:-4px;font:11px ui-monospace,monospace;background:rgba(255,255,255,.8)"
+VALUES = "position:absolute;right:0;top:-14px;font:11px ui-monospace,monospace;background:rgba(255,255,255,.8)"
 
 
 def _overlay(inside: str) -> str:
     """Return an element without height of its own, whose content covers the area of the plot below it."""
     box = (
-        f"position:absolute;z-index:4;pointer-events:none;left:{INSET_PX + LEFT_PX}px;right:{INSET_PX + RIGHT_PX}px;"
-        f"top:{ABOVE_PX}px;height:{HEIGHT_PX - BELOW_PX - ABOVE_PX}px"
+        f"position:absolute;z-index:4;pointer-events:none;left:{INSET_PX[0] + LEFT_PX}px;right:{INSET_PX[1] + RIGHT_PX}px;"
+        f"top:{INSET_PX[2] + ABOVE_PX}px;height:{HEIGHT_PX - BELOW_PX - ABOVE_PX}px"
     )
     return f'<div style="position:relative;height:0"><div style="{box}">{inside}</div></div>'
 

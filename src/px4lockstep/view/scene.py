@@ -24,8 +24,10 @@ WORLD = "/world"
 SPEED, ERROR, RUN = "speed", "error", "run"
 TRACK_POINTS = 3_000
 """Points of a drawn track, at most."""
-VISIBLE_PART = 0.08
+VISIBLE_PART = 0.11
 """Width of a drawn vehicle, as a fraction of the scene, if it is drawn larger than it is."""
+FIELD_OF_VIEW_RAD = 0.75
+"""Vertical angle of the camera; the default of viser is wide and distorts."""
 WIND_S = 0.6
 """Length of the wind's arrow: how far the air moves in this time, times the scale of the vehicle."""
 
@@ -90,7 +92,7 @@ class FlightScene:
         else:
             values = flight.speed_m_s if self.colour_by == SPEED else flight.error_m
             each = colours.scaled(values[rows], *self.limits)
-        return _segments(each, dashed=i % 2 == 1)
+        return _segments(colours.linear(each), dashed=i % 2 == 1)
 
     @property
     def limits(self) -> tuple[float, float]:
@@ -155,15 +157,16 @@ class FlightScene:
 
     def aim_camera(self, camera: Any) -> None:
         """Look at all tracks from the south-east, from above."""
-        middle, away = 0.5 * (self.low + self.high), 0.85 * self.extent_m
-        camera.look_at = middle - np.array((0.0, 0.0, 0.12 * self.extent_m))
-        camera.position = middle + away * np.array((0.62, -0.86, 0.55))
+        middle, away = 0.5 * (self.low + self.high), 1.6 * max(4.0, float(np.linalg.norm(self.high - self.low)))
+        camera.fov, camera.look_at = FIELD_OF_VIEW_RAD, middle
+        camera.position = middle + away * np.array((0.55, -0.72, 0.43))
         camera.far = 20.0 * self.extent_m + 1_000.0
 
     def close_up(self, camera: Any, place: Array) -> None:
         """Look at a vehicle from behind and above, a few spans away."""
         span_m = self.scale * max(flight.shape.span_m for flight in self.flights)
-        camera.look_at, camera.position = place, place + span_m * np.array((1.6, -2.4, 1.3))
+        camera.look_at, camera.position = place, place + span_m * np.array((1.9, -3.0, 1.5))
+        camera.fov = FIELD_OF_VIEW_RAD
 
 
 class WindNode:
