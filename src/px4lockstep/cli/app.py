@@ -248,6 +248,36 @@ def plot(
     """
 
 
+@command(app, "view.view_runs")
+def view(
+    sources: Annotated[
+        list[str],
+        typer.Argument(
+            metavar="RUN",
+            help="Run folder or latest; several are shown together. Or one campaign folder.",
+            autocompletion=runs_and_files,
+        ),
+    ],
+    port: Annotated[
+        int | None, typer.Option(metavar="N", help="Port on 127.0.0.1; 0 for any free one. Default: 8080.")
+    ] = None,
+    browser: Annotated[bool, typer.Option("--browser/--no-browser", help="Open the browser.")] = True,
+    spread: Annotated[
+        float | None, typer.Option(metavar="M", help=r"Move each further run to the east by this distance \[m].")
+    ] = None,
+    html: Annotated[
+        Path | None,
+        typer.Option("--html", metavar="FILE", help="Write one page that needs neither server nor network, and exit."),
+    ] = None,
+    trust: TrustOption = False,
+    force: ForceOption = False,
+) -> None:
+    """Show runs in 3D in the browser, or a campaign whose runs can be flown again by a click.
+
+    It serves on 127.0.0.1 only, until Ctrl-C. It needs viser: pip install 'px4lockstep\\[view]'.
+    """
+
+
 @command(app, "folders.export_run")
 def export(
     folder: Annotated[

@@ -5,7 +5,7 @@ home are shifted by the distance between the homes. If one is imported, the cloc
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
@@ -215,15 +215,18 @@ def viewed_flights(runs: Sequence[SavedRun], *, spread_m: float = 0.0) -> tuple[
         name = name if name not in [flight.name for flight in flights] else f"{name} ({i + 1})"
         north_m, east_m, down_m = (0.0, 0.0, 0.0) if spec is None or home is None else _apart(home, spec.home)
         shift: Place = (north_m, east_m + i * spread_m, down_m)
-        if spec is None:
-            count = log["motors"].shape[1] if "motors" in log else 4
-            flights.append(ViewedFlight(name, log, usual_shape(max(count, 1)), shift_us=shift_us, shift_ned=shift))
-            continue
-        params = parameters_of(spec) if spec.autopilot.capabilities.flies else {}
-        area = area_of(mission, spec.home.lat_deg, spec.home.lon_deg, params)
-        places = {} if mission is None else _waypoints(mission, spec)
-        flights.append(ViewedFlight(name, log, shape_of(spec), area, places, shift_us, shift))
+        flights.append(replace(viewed_flight(name, log, spec, mission), shift_us=shift_us, shift_ned=shift))
     return tuple(flights)
+
+
+def viewed_flight(name: str, log: Log, spec: Spec | None, mission: Mission | None) -> ViewedFlight:
+    """Return a flight with the surroundings that its spec and its mission give."""
+    if spec is None:
+        count = log["motors"].shape[1] if "motors" in log else 4
+        return ViewedFlight(name, log, usual_shape(max(count, 1)))
+    params = parameters_of(spec) if spec.autopilot.capabilities.flies else {}
+    area = area_of(mission, spec.home.lat_deg, spec.home.lon_deg, params)
+    return ViewedFlight(name, log, shape_of(spec), area, {} if mission is None else _waypoints(mission, spec))
 
 
 def _checked(run: SavedRun) -> Log:

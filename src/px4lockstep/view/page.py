@@ -10,13 +10,12 @@ import numpy as np
 from px4lockstep.log.events import mode_name
 from px4lockstep.view.flown import ViewedFlight
 from px4lockstep.view.frames import to_scene
-from px4lockstep.view.inbox import Inbox
+from px4lockstep.view.inbox import Action, Inbox
 from px4lockstep.view.panels import PlotPanel
 from px4lockstep.view.player import SPEEDS, Player
 from px4lockstep.view.scene import ERROR, RUN, SPEED, FlightScene, marks_of
 from px4lockstep.view.scene_legend import legend_rows
 
-FRAME_S = 1.0 / 30.0
 TEXT_S = 0.1
 """Shortest time between two updates of texts, sliders and cursors while it plays."""
 MAX_LISTED = 200
@@ -46,10 +45,15 @@ class FlightPage:
         server: The server of viser.
         inbox: For what the user does.
         flights: The flights.
+        note: Text above the controls, as HTML.
+        back: What a button and the key B do; without it, there is no such button.
     """
 
-    def __init__(self, server: Any, inbox: Inbox, flights: Sequence[ViewedFlight]) -> None:
+    def __init__(
+        self, server: Any, inbox: Inbox, flights: Sequence[ViewedFlight], *, note: str = "", back: Action | None = None
+    ) -> None:
         self._server, self._inbox, self._gui, self.flights = server, inbox, server.gui, flights
+        self._note, self._back = note, back
         self.player = Player(flights)
         with server.atomic():
             self.scene = FlightScene(server, flights, colour_by=SPEED if len(flights) == 1 else RUN)
@@ -60,11 +64,18 @@ class FlightPage:
             self._add_timeline()
             self._add_keys()
             self.refresh()
+        for client in server.get_clients().values():
+            self.scene.aim_camera(client.camera)
 
     def _add_controls(self) -> None:
         gui, inbox, player = self._gui, self._inbox, self.player
         gui.main_panel.dock_right()
         gui.main_panel.set_width(330)
+        if self._back is not None:
+            inbox.on_click(gui.add_button("Back to the campaign", icon="arrow-left", hint="B"), self._back)
+            inbox.on_key(gui, "Back to the campaign", ("B", None), self._back)
+        if self._note:
+            gui.add_html(f'<div style="{BOX}">{self._note}</div>')
         first_s, last_s = player.first_us / 1e6, player.last_us / 1e6
         self._time = gui.add_number("Time [s]", first_s, min=first_s, max=last_s, step=1e-6, hint="To the microsecond")
         inbox.on(self._time, self._scrub)
@@ -197,16 +208,15 @@ class FlightPage:
         self.scene.set_layers(thrust=thrust, target=target, wind=wind, marks=marks)
         self._shown_us = -1
 
-    def run(self, until_s: float | None = None) -> None:
-        """Show the flights until KeyboardInterrupt, or for some time."""
-        started = last = time.perf_counter()
-        while until_s is None or last - started < until_s:
-            rest_s = FRAME_S - (time.perf_counter() - last) if self.player.is_playing else 0.25
-            self._inbox.run(rest_s)
-            now = time.perf_counter()
-            self.player.advance(now - last)
-            last = now
-            self.refresh()
+    @property
+    def is_playing(self) -> bool:
+        """Whether the time runs."""
+        return self.player.is_playing
+
+    def advance(self, elapsed_s: float) -> None:
+        """Let time pass, and show what has changed."""
+        self.player.advance(elapsed_s)
+        self.refresh()
 
     def refresh(self) -> None:
         """Show the current time, if it has changed."""

@@ -14,6 +14,7 @@ from px4lockstep.plots.panels.marks import Marks, numbered
 from px4lockstep.view import colours, meshes
 from px4lockstep.view.flown import Pose, ViewedFlight
 from px4lockstep.view.frames import to_scene
+from px4lockstep.view.shape import Shape
 from px4lockstep.view.surroundings import add_fence, add_ground, add_rally_points, add_waypoints, light_scene
 from px4lockstep.view.vehicle import VehicleNode
 
@@ -83,7 +84,7 @@ class FlightScene:
         colour = colours.RUNS[i % len(colours.RUNS)] if several else colours.INK
         label = flight.name if several else ""
         self._vehicles.append(VehicleNode(self._scene, name, flight.shape, colour=colour, label=label, scale=self.scale))
-        self._winds.append(WindNode(self._scene, f"{name}-wind", flight, self.scale) if "wind_ned" in flight.log else None)
+        self._winds.append(WindNode(self._scene, f"{name}-wind", flight.shape, self.scale) if "wind_ned" in flight.log else None)
 
     def _track_colours(self, i: int, flight: ViewedFlight) -> Array:
         _, rows = thinned_track(flight)
@@ -172,9 +173,9 @@ class FlightScene:
 class WindNode:
     """The arrow of the wind above a vehicle: it points where the air goes, and is as long as the wind is fast."""
 
-    def __init__(self, scene: Any, name: str, flight: ViewedFlight, scale: float) -> None:
-        self._above_m, self.scale, self.is_shown = 1.5 * flight.shape.arm_m, scale, True
-        self._foot_m, self._text = flight.shape.foot_m, ""
+    def __init__(self, scene: Any, name: str, shape: Shape, scale: float) -> None:
+        self._above_m, self.scale, self.is_shown = 1.5 * shape.arm_m, scale, True
+        self._foot_m, self._text = shape.foot_m, ""
         thin = 0.012 * scale
         self._arrow = scene.add_arrows(
             name,
