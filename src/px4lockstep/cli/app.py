@@ -274,7 +274,7 @@ def view(
 ) -> None:
     """Show runs in 3D in the browser, or a campaign whose runs can be flown again by a click.
 
-    It serves on 127.0.0.1 only, until Ctrl-C. It needs viser: pip install 'px4lockstep\\[view]'.
+    It serves on 127.0.0.1 only, until Ctrl-C. It needs viser, which the optional extra view installs.
     """
 
 

@@ -1,6 +1,7 @@
 """The page of a campaign: a scatter of its runs; a click on one flies it again and shows it."""
 
 import html
+from functools import partial
 from typing import Any
 
 from px4lockstep.campaigns.folder import CampaignFolder
@@ -92,7 +93,7 @@ class CampaignPage:
         for i, label in enumerate(AXES):
             options = (*self._titles, *((NO_AXIS,) if i == 2 else ()))
             choice = gui.add_dropdown(label, options, initial_value=self._chosen[i])
-            inbox.on(choice, lambda name, i=i: self.choose(i, name))
+            inbox.on(choice, partial(self.choose, i))
         indexes = list(self._rows)
         self._number = gui.add_number("Run", self._run, min=min(indexes), max=max(indexes), step=1)
         inbox.on(self._number, self.select)
@@ -102,7 +103,9 @@ class CampaignPage:
         inbox.on_key(gui, "Next run", ("N", None), lambda: self._step(1))
         inbox.on_key(gui, "Previous run", ("P", None), lambda: self._step(-1))
         self._details = gui.add_html(_details(self._rows[self._run]))
-        gui.add_html(f'<div style="{BOX}">N, P: next or previous run; Enter: fly it again; Ctrl + K: all commands</div>')
+        gui.add_html(
+            f'<div style="{BOX}">N, P: next or previous run; Enter: fly it again; Ctrl + K: all commands</div>'
+        )
 
     def choose(self, axis: int, name: str) -> None:
         """Show another column on an axis."""
@@ -142,9 +145,13 @@ class CampaignPage:
             except SimulationError as error:
                 run = Run(flight, error)
         except LockstepError as error:
-            self._details.content = f'<div style="{BOX}"><b>run {index} can\'t be flown:</b> {html.escape(str(error))}</div>'
+            self._details.content = (
+                f'<div style="{BOX}"><b>run {index} can\'t be flown:</b> {html.escape(str(error))}</div>'
+            )
             return
-        same = "identical to the run of the campaign" if run.digest == row.digest else "<b>differs from the campaign's</b>"
+        same = (
+            "identical to the run of the campaign" if run.digest == row.digest else "<b>differs from the campaign's</b>"
+        )
         flown = viewed_flight(f"run {index}", run.log, run.spec, run.flight.mission)
         with self._server.atomic():
             self._clear()
@@ -156,7 +163,9 @@ def _details(row: Row) -> str:
     """Return outcome, inputs and metrics of a run as a table."""
     rows = [("run", str(row.index)), ("outcome", row.status), ("reason", row.reason or "")]
     rows += [(name, _text(value)) for name, value in (*row.inputs.items(), *row.metrics.items())]
-    cells = "".join(f"<tr><td>{html.escape(name)}</td><td><b>{html.escape(text)}</b></td></tr>" for name, text in rows if text)
+    cells = "".join(
+        f"<tr><td>{html.escape(name)}</td><td><b>{html.escape(text)}</b></td></tr>" for name, text in rows if text
+    )
     return f'<table style="{TABLE}">{cells}</table>'
 
 

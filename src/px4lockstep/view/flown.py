@@ -33,6 +33,7 @@ from px4lockstep.view.shape import Shape, shape_of, usual_shape
 Array = npt.NDArray[Any]
 Place = tuple[float, float, float]
 
+NO_AREA = Area()
 MAX_RUNS = 12
 """Flights at once: more would hide each other."""
 SLOWER = 45.0
@@ -73,7 +74,7 @@ class ViewedFlight:
     name: str
     log: Log
     shape: Shape
-    area: Area = Area()
+    area: Area = NO_AREA
     waypoints: dict[int, Place] = field(default_factory=dict)
     shift_us: int = 0
     shift_ned: Place = (0.0, 0.0, 0.0)
@@ -180,7 +181,8 @@ class ViewedFlight:
             attitude = self.log["q_sp"][rows]
         else:
             attitude = yaw_attitude(self.log["yaw_sp"][rows] if "yaw_sp" in self.log else np.zeros(len(rows)))
-        attitude = np.where(np.isfinite(attitude).all(axis=1)[:, np.newaxis], attitude, self._attitude)
+        is_finite = np.isfinite(attitude).all(axis=1, keepdims=True)
+        attitude = np.where(is_finite, attitude, self._attitude)
         return self.log["pos_sp_ned"][rows] + np.array(self.shift_ned), attitude
 
     def _target(self, at_us: npt.NDArray[np.int64]) -> tuple[Array | None, Array | None]:
@@ -209,7 +211,7 @@ def viewed_flights(runs: Sequence[SavedRun], *, spread_m: float = 0.0) -> tuple[
     specs = [_spec_of(run) for run in runs]
     shifts_us = _clocks(runs, logs)
     home = next((spec.home for spec, _ in specs if spec is not None), None)
-    flights = []
+    flights: list[ViewedFlight] = []
     for i, (run, log, (spec, mission), shift_us) in enumerate(zip(runs, logs, specs, shifts_us, strict=True)):
         name = drawn_name(run.folder)
         name = name if name not in [flight.name for flight in flights] else f"{name} ({i + 1})"

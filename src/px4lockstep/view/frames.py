@@ -29,6 +29,11 @@ def to_scene_attitude(q_bn: npt.NDArray[Any]) -> Array:
     return HALF * np.stack((-x - y, w + z, w - z, y - x), axis=-1)
 
 
+def above(place: npt.NDArray[Any], height_m: float) -> Array:
+    """Return a place of the scene that is higher."""
+    return np.asarray(place + np.array((0.0, 0.0, height_m)))
+
+
 def yaw_attitude(yaw_rad: npt.NDArray[Any] | float) -> Array:
     """Return level attitudes, body to NED, of a heading."""
     half = 0.5 * np.asarray(yaw_rad, np.float64)

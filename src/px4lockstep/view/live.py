@@ -125,7 +125,11 @@ class LiveView:
             if elapsed_us == 0 or not self._text_us <= time_us < self._text_us + TEXT_US:
                 self._text_us = time_us
                 north_m, east_m, down_m = pos
-                lines = (f"<b>{time_us / 1e6:.2f} s</b>", f"N {north_m:.1f} E {east_m:.1f} m, {-down_m:.1f} m high", text)
+                lines = (
+                    f"<b>{time_us / 1e6:.2f} s</b>",
+                    f"N {north_m:.1f} E {east_m:.1f} m, {-down_m:.1f} m high",
+                    text,
+                )
                 self._status.content = f'<div style="{BOX}">{"<br>".join(line for line in lines if line)}</div>'
 
     def _turn(self, elapsed_us: int, motors: Vector | None, speeds: Vector | None) -> None:

@@ -3,6 +3,7 @@
 import html
 import time
 from collections.abc import Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -117,15 +118,17 @@ class FlightPage:
             for number, group in marks_of(flight):
                 for event in group[: max(0, MAX_LISTED - count)]:
                     name = f" ({flight.name})" if several else ""
-                    label = f"{number}  {event.time_us / 1e6:.2f} s  {'! ' if event.is_fault else ''}{event.label}{name}"
+                    label = (
+                        f"{number}  {event.time_us / 1e6:.2f} s  {'! ' if event.is_fault else ''}{event.label}{name}"
+                    )
                     icon = "alert-triangle" if event.is_fault else "flag"
                     button = self._gui.add_button(label, icon=icon, color="red" if event.is_fault else "gray")
-                    self._inbox.on_click(button, lambda time_us=event.time_us: self._jump_to(time_us))
+                    self._inbox.on_click(button, partial(self.player.seek, event.time_us))
                     count += 1
         if count == 0:
             self._gui.add_html("No events in this flight.")
         for handle in self.scene.mark_handles:
-            self._inbox.on_click(handle, lambda name=handle.name: self._jump_to(self.scene.marks[name]))
+            self._inbox.on_click(handle, partial(self.player.seek, self.scene.marks[handle.name]))
 
     def _add_view(self) -> None:
         gui, inbox = self._gui, self._inbox
@@ -135,7 +138,9 @@ class FlightPage:
         self._colour_choice = gui.add_dropdown("Track colour", tuple(COLOURS), initial_value=label, hint="C")
         inbox.on(self._colour_choice, lambda label: self.set_colour(COLOURS[label]))
         most = max(20.0, float(np.ceil(self.scene.scale)))
-        size = gui.add_slider("Vehicle size", 1.0, most, 0.1, round(self.scene.scale, 1), hint="Times larger than it is")
+        size = gui.add_slider(
+            "Vehicle size", 1.0, most, 0.1, round(self.scene.scale, 1), hint="Times larger than it is"
+        )
         inbox.on(size, self.set_scale)
         names = ("Thrust arrows", "Setpoint", "Wind", "Events")
         self._layers = [gui.add_checkbox(name, True) for name in names]
@@ -157,10 +162,10 @@ class FlightPage:
         for direction, arrow, event in ((1, "arrowright", "N"), (-1, "arrowleft", "P")):
             word = "Next" if direction > 0 else "Previous"
             way = "Forward" if direction > 0 else "Back"
-            on_key(gui, f"{word} row", (arrow, None), lambda by=direction: player.step_rows(by))
-            on_key(gui, f"{way} 1 s", (arrow, "shift"), lambda by=direction: player.step_us(by * 1_000_000))
-            on_key(gui, f"{way} 1 microsecond", (arrow, "cmd/ctrl"), lambda by=direction: player.step_us(by))
-            on_key(gui, f"{word} event", (event, None), lambda by=direction: player.jump(by))
+            on_key(gui, f"{word} row", (arrow, None), partial(player.step_rows, direction))
+            on_key(gui, f"{way} 1 s", (arrow, "shift"), partial(player.step_us, direction * 1_000_000))
+            on_key(gui, f"{way} 1 microsecond", (arrow, "cmd/ctrl"), partial(player.step_us, direction))
+            on_key(gui, f"{word} event", (event, None), partial(player.jump, direction))
         on_key(gui, "Faster", ("arrowup", None), lambda: player.faster(1))
         on_key(gui, "Slower", ("arrowdown", None), lambda: player.faster(-1))
         on_key(gui, "Start", ("home", None), lambda: player.seek(player.first_us))
@@ -170,9 +175,6 @@ class FlightPage:
 
     def _scrub(self, value_s: float) -> None:
         self.player.seek(round(1e6 * value_s))
-
-    def _jump_to(self, time_us: int) -> None:
-        self.player.seek(time_us)
 
     def _toggle_camera(self) -> None:
         self.set_camera(FREE if self._camera == FOLLOW else FOLLOW)

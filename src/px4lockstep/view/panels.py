@@ -6,6 +6,7 @@ the plot again. The geometry of the plot is fixed by the constants below.
 
 import html
 from collections.abc import Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -55,7 +56,7 @@ class PlotPanel:
         for i in range(min(PLOTS, len(names))):
             choice = gui.add_dropdown(f"Plot {i + 1}", (NONE, *names), initial_value=first[i])
             self._plots.append(_Plot(gui, flights, first[i]))
-            inbox.on(choice, lambda name, i=i: self.choose(i, name))
+            inbox.on(choice, partial(self.choose, i))
         self._draw()
 
     def choose(self, number: int, name: str) -> None:
@@ -140,10 +141,8 @@ class _Plot:
                 if where is not None:
                     line = "2px solid #b3001b" if is_fault else "1px dashed #8a94a3"
                     text = html.escape(f"!{number}" if is_fault else number)
-                    parts.append(
-                        f'<div style="position:absolute;left:{where};top:0;bottom:0;border-left:{line};opacity:0.75">'
-                        f'<span style="position:absolute;top:-3px;left:2px;font-size:9px;color:#444">{text}</span></div>'
-                    )
+                    label = f'<span style="{NUMBER}">{text}</span>'
+                    parts.append(f'<div style="{MARK};left:{where};border-left:{line}">{label}</div>')
         return "".join(parts)
 
     def show(self, time_us: int, shown_us: tuple[int, int]) -> None:
@@ -157,14 +156,16 @@ class _Plot:
 
 
 CURSOR = "position:absolute;top:0;bottom:0;border-left:2px solid #111;margin-left:-1px"
+MARK = "position:absolute;top:0;bottom:0;opacity:0.75"
+NUMBER = "position:absolute;top:-3px;left:2px;font-size:9px;color:#444"
 VALUES = "position:absolute;right:0;top:-14px;font:11px ui-monospace,monospace;background:rgba(255,255,255,.8)"
 
 
 def _overlay(inside: str) -> str:
     """Return an element without height of its own, whose content covers the area of the plot below it."""
     box = (
-        f"position:absolute;z-index:4;pointer-events:none;left:{INSET_PX[0] + LEFT_PX}px;right:{INSET_PX[1] + RIGHT_PX}px;"
-        f"top:{INSET_PX[2] + ABOVE_PX}px;height:{HEIGHT_PX - BELOW_PX - ABOVE_PX}px"
+        f"position:absolute;z-index:4;pointer-events:none;left:{INSET_PX[0] + LEFT_PX}px;"
+        f"right:{INSET_PX[1] + RIGHT_PX}px;top:{INSET_PX[2] + ABOVE_PX}px;height:{HEIGHT_PX - BELOW_PX - ABOVE_PX}px"
     )
     return f'<div style="position:relative;height:0"><div style="{box}">{inside}</div></div>'
 

@@ -13,7 +13,7 @@ from px4lockstep.log.resampling import interpolated
 from px4lockstep.plots.panels.marks import Marks, numbered
 from px4lockstep.view import colours, meshes
 from px4lockstep.view.flown import Pose, ViewedFlight
-from px4lockstep.view.frames import to_scene
+from px4lockstep.view.frames import above, to_scene
 from px4lockstep.view.shape import Shape
 from px4lockstep.view.surroundings import add_fence, add_ground, add_rally_points, add_waypoints, light_scene
 from px4lockstep.view.vehicle import VehicleNode
@@ -29,7 +29,7 @@ VISIBLE_PART = 0.11
 """Width of a drawn vehicle, as a fraction of the scene, if it is drawn larger than it is."""
 FIELD_OF_VIEW_RAD = 0.75
 """Vertical angle of the camera; the default of viser is wide and distorts."""
-WIND_S = 0.6
+WIND_S = 0.2
 """Length of the wind's arrow: how far the air moves in this time, times the scale of the vehicle."""
 
 
@@ -55,7 +55,9 @@ class FlightScene:
         self.scale = max(1.0, VISIBLE_PART * self.extent_m / widest_m) if scale is None else scale
         self.colour_by = colour_by
         add_ground(self._scene, f"{WORLD}/ground", self.low, self.high, self.extent_m)
-        self._tracks, self._vehicles, self._winds = [], [], []
+        self._tracks: list[Any] = []
+        self._vehicles: list[VehicleNode] = []
+        self._winds: list[WindNode | None] = []
         for i, flight in enumerate(self.flights):
             self._add_flight(i, flight)
         self.marks: dict[str, int] = {}
@@ -83,8 +85,12 @@ class FlightScene:
             add_rally_points(self._scene, f"{name}-rally", flight.area, shift, size_m)
         colour = colours.RUNS[i % len(colours.RUNS)] if several else colours.INK
         label = flight.name if several else ""
-        self._vehicles.append(VehicleNode(self._scene, name, flight.shape, colour=colour, label=label, scale=self.scale))
-        self._winds.append(WindNode(self._scene, f"{name}-wind", flight.shape, self.scale) if "wind_ned" in flight.log else None)
+        self._vehicles.append(
+            VehicleNode(self._scene, name, flight.shape, colour=colour, label=label, scale=self.scale)
+        )
+        self._winds.append(
+            WindNode(self._scene, f"{name}-wind", flight.shape, self.scale) if "wind_ned" in flight.log else None
+        )
 
     def _track_colours(self, i: int, flight: ViewedFlight) -> Array:
         _, rows = thinned_track(flight)
@@ -195,8 +201,8 @@ class WindNode:
         is_visible = self.is_shown and speed_m_s > 0.05
         if is_visible:
             above_m = self.scale * self._above_m + (self.scale - 1.0) * self._foot_m
-            middle = to_scene(pose.pos_ned) + (0.0, 0.0, above_m)
-            half = 0.5 * WIND_S * self.scale * to_scene(pose.wind_ned) * 0.35
+            middle = above(to_scene(pose.pos_ned), above_m)
+            half = 0.5 * WIND_S * self.scale * to_scene(pose.wind_ned)
             self._arrow.points = np.stack((-half, half))[np.newaxis].astype(np.float32)
             self._arrow.position = middle
             text = f"wind {round(2.0 * speed_m_s) / 2.0:.1f} m/s"

@@ -58,7 +58,9 @@ def values_at(flights: Sequence[ViewedFlight], name: str, time_us: int) -> str:
         if name in flight.log:
             rows_us = flight.log.time_us.astype(np.int64) + flight.shift_us
             row = int(np.clip(np.searchsorted(rows_us, time_us, side="right") - 1, 0, len(rows_us) - 1))
-            parts.append(" ".join(f"{value:.4g}" for value in np.atleast_1d(flight.log.part(name, slice(row, row + 1))[0])))
+            parts.append(
+                " ".join(f"{value:.4g}" for value in np.atleast_1d(flight.log.part(name, slice(row, row + 1))[0]))
+            )
     return " | ".join(parts)
 
 

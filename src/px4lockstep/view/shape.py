@@ -68,10 +68,8 @@ def shape_of(spec: Spec) -> Shape:
 
 def usual_shape(count: int = 4) -> Shape:
     """Return the shape of a vehicle whose geometry is not known: rotors on a circle, or PX4's quadrotor."""
-    if count == 4:
-        quarter = (45.0, 225.0, -45.0, 135.0)
-    else:
-        quarter = tuple(360.0 * (i + 0.5) / count for i in range(count))
+    evenly = tuple(360.0 * (i + 0.5) / count for i in range(count))
+    angles_deg = (45.0, 225.0, -45.0, 135.0) if count == 4 else evenly
     rotors = tuple(
         RotorShape(
             (USUAL_ARM_M * math.cos(math.radians(angle)), USUAL_ARM_M * math.sin(math.radians(angle)), -0.03),
@@ -79,6 +77,6 @@ def usual_shape(count: int = 4) -> Shape:
             min(USUAL_RADIUS_M, 0.9 * USUAL_ARM_M * math.sin(math.pi / max(count, 2))),
             direction,
         )
-        for angle, direction in zip(quarter, default_directions(count), strict=True)
+        for angle, direction in zip(angles_deg, default_directions(count), strict=True)
     )
     return Shape(rotors)

@@ -1,5 +1,6 @@
 """What surrounds a track: ground with north arrow, waypoints, fence and rally points."""
 
+import math
 from collections.abc import Mapping
 from typing import Any
 
@@ -8,7 +9,7 @@ import numpy.typing as npt
 
 from px4lockstep.autopilots.area import Area, Zone
 from px4lockstep.view import colours, meshes
-from px4lockstep.view.frames import to_scene
+from px4lockstep.view.frames import above, to_scene
 
 Array = npt.NDArray[Any]
 Place = tuple[float, float, float]
@@ -54,7 +55,7 @@ def light_scene(scene: Any) -> None:
 
 def round_below(value: float) -> float:
     """Return the largest of 1, 2 and 5 times a power of ten that is not above a value."""
-    power = 10.0 ** float(np.floor(np.log10(value)))
+    power = math.pow(10.0, math.floor(math.log10(value)))
     return max(step * power for step in (1.0, 2.0, 5.0) if step * power <= value * (1.0 + 1e-9))
 
 
@@ -79,8 +80,8 @@ def add_waypoints(scene: Any, name: str, waypoints: Mapping[int, Place], shift: 
         name, *meshes.ball(), np.tile((1.0, 0.0, 0.0, 0.0), (len(groups), 1)), places, **look
     )
     for i, (where, numbers) in enumerate(groups):
-        place = where + (0.0, 0.0, 1.6 * size_m)
-        scene.add_label(f"{name}-{i}", ", ".join(numbers), position=place, anchor="bottom-center")
+        top = above(where, 1.6 * size_m)
+        scene.add_label(f"{name}-{i}", ", ".join(numbers), position=top, anchor="bottom-center")
 
 
 def add_fence(scene: Any, name: str, area: Area, shift: Place, height_m: float) -> None:
@@ -135,7 +136,9 @@ def _dashed(edges: list[Array], dash_m: float) -> list[Array]:
     for start, end in edges:
         count = max(1, round(float(np.linalg.norm(end - start)) / (2.0 * dash_m)))
         for k in range(count):
-            dashes.append(np.stack((start + (k + 0.2) / count * (end - start), start + (k + 0.75) / count * (end - start))))
+            dashes.append(
+                np.stack((start + (k + 0.2) / count * (end - start), start + (k + 0.75) / count * (end - start)))
+            )
     return dashes
 
 

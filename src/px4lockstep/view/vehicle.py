@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from px4lockstep.view import colours, meshes
 from px4lockstep.view.flown import Pose
-from px4lockstep.view.frames import to_scene, to_scene_attitude
+from px4lockstep.view.frames import above, to_scene, to_scene_attitude
 from px4lockstep.view.shape import Shape
 
 Array = npt.NDArray[Any]
@@ -100,7 +100,7 @@ class VehicleNode:
         half = 0.5 * np.asarray(pose.spin_rad, np.float64)
         self._blades.batched_wxyzs = _product(self._tilts, np.cos(half), np.sin(half)).astype(np.float32)
         has_thrust = self.shows_thrust and pose.thrust is not None
-        if has_thrust:
+        if has_thrust and pose.thrust is not None:
             length = np.clip(np.nan_to_num(pose.thrust), -MAX_ARROW, MAX_ARROW) * ARROW * self._shape.arm_m
             ends = self._plates - length[:, np.newaxis] * self._axes
             self._arrows.points = np.stack((self._plates, ends), axis=1).astype(np.float32)
@@ -119,7 +119,7 @@ def _set_visible(handle: Any, is_visible: bool) -> None:
 
 def _from_z(axis: Array) -> Array:
     """Return the rotation that takes z to an axis, by the shortest way."""
-    half = axis + (0.0, 0.0, 1.0)
+    half = above(axis, 1.0)
     length = float(np.linalg.norm(half))
     if length < 1e-9:
         return np.array((0.0, 1.0, 0.0, 0.0))
@@ -130,4 +130,6 @@ def _from_z(axis: Array) -> Array:
 def _product(q: Array, cosine: Array, sine: Array) -> Array:
     """Return rotations after a turn about z, whose half angle has this cosine and sine."""
     w, x, y, z = q.T
-    return np.stack((w * cosine - z * sine, x * cosine + y * sine, y * cosine - x * sine, w * sine + z * cosine), axis=1)
+    return np.stack(
+        (w * cosine - z * sine, x * cosine + y * sine, y * cosine - x * sine, w * sine + z * cosine), axis=1
+    )
