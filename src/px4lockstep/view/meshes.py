@@ -40,7 +40,7 @@ def body_mesh(shape: Shape) -> Mesh:
         knee = 0.35 * np.array(foot) * (1.0, 1.0, 0.0)
         parts.append(_tube(knee, np.array(foot), 0.022 * arm))
         if abs(foot[0]) > 1e-6:  # skids along the body
-            parts.append(_tube(np.array(foot), np.array(foot) * (0.2, 1.0, 1.0), 0.025 * arm))
+            parts.append(_tube(np.array(foot), np.array(foot) * (0.0, 1.0, 1.0), 0.025 * arm))
     return _joined(parts)
 
 
@@ -77,9 +77,18 @@ def blade_mesh() -> Mesh:
     return Mesh(np.array(vertices), np.array(faces))
 
 
-def merged(meshes: Sequence[Mesh]) -> Mesh:
-    """Return several meshes as one."""
-    return _joined([trimesh.Trimesh(mesh.vertices, mesh.faces, process=False) for mesh in meshes])
+def outline(shape: Shape) -> Array:
+    """Return a vehicle as lines, (n, 2, 3): arms, rims of the rotors, and an arrowhead that points forward."""
+    around = np.linspace(0.0, 2.0 * np.pi, 25)
+    circle = np.stack((np.cos(around), np.sin(around), np.zeros(25)), axis=1)
+    lines = []
+    for rotor in shape.rotors:
+        hub = np.array(rotor.pos_body_m)
+        rim = hub + rotor.radius_m * circle
+        lines += [np.stack((np.zeros(3), hub)), *np.stack((rim[:-1], rim[1:]), axis=1)]
+    tip, left, right = (shape.arm_m * np.array(at) for at in ((0.76, 0.0, 0.0), (0.4, -0.17, 0.0), (0.4, 0.17, 0.0)))
+    lines += [np.stack(pair) for pair in ((tip, left), (left, right), (right, tip))]
+    return np.array(lines)
 
 
 def octahedron() -> Mesh:

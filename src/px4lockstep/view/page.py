@@ -21,6 +21,10 @@ TEXT_S = 0.1
 """Shortest time between two updates of texts, sliders and cursors while it plays."""
 MAX_LISTED = 200
 """Events in the list."""
+MIN_APART = 0.03
+"""Shortest distance of two texts under the slider, as a fraction of it."""
+PLAIN, ALARM = (73, 80, 87), (166, 15, 30)
+"""Colours of buttons of events and faults, dark enough for white text; faults also have a sign."""
 PLAY, PAUSE = "Play", "Pause"
 FREE, FOLLOW = "free", "follow"
 COLOURS = {"speed": SPEED, "distance from setpoint": ERROR, "run": RUN}
@@ -102,12 +106,8 @@ class FlightPage:
             self._play = gui.add_button(PLAY, icon="player-play", hint="Space")
             self._inbox.on_click(self._play, player.toggle)
             step_s = max(0.001, round((last_s - first_s) / 4_000.0, 3))
-            marks = tuple(
-                (group[0].time_us / 1e6, f"!{number}" if any(event.is_fault for event in group) else number)
-                for number, group in marks_of(self.flights[0])
-            )
-            ends = ((first_s, f"{first_s:g}"), (last_s, f"{last_s:g} s"))
-            self._slider = gui.add_slider("Scrub", first_s, last_s, step_s, first_s, marks=(*ends, *marks))
+            marks = slider_marks(self.flights[0], first_s, last_s)
+            self._slider = gui.add_slider("Scrub", first_s, last_s, step_s, first_s, marks=marks)
             self._inbox.on(self._slider, self._scrub)
         panel.float(x=14, y=-14, width=620)
 
@@ -122,7 +122,7 @@ class FlightPage:
                         f"{number}  {event.time_us / 1e6:.2f} s  {'! ' if event.is_fault else ''}{event.label}{name}"
                     )
                     icon = "alert-triangle" if event.is_fault else "flag"
-                    button = self._gui.add_button(label, icon=icon, color="red" if event.is_fault else "gray")
+                    button = self._gui.add_button(label, icon=icon, color=ALARM if event.is_fault else PLAIN)
                     self._inbox.on_click(button, partial(self.player.seek, event.time_us))
                     count += 1
         if count == 0:
@@ -248,6 +248,17 @@ class FlightPage:
         self._speed.value = f"{player.speed:g} x"
         self._status.content = _status(self.flights, player.time_us)
         self._plots.show(player.time_us)
+
+
+def slider_marks(flight: ViewedFlight, first_s: float, last_s: float) -> tuple[tuple[float, str], ...]:
+    """Return the ends of a slider and the numbers of events; numbers that would overlap the one before are left out."""
+    marks = [(first_s, f"{first_s:g}")]
+    for number, group in marks_of(flight):
+        at_s = group[0].time_us / 1e6
+        text = f"!{number}" if any(event.is_fault for event in group) else number
+        is_free = marks[-1][0] + MIN_APART * (last_s - first_s) <= at_s <= last_s - 2.0 * MIN_APART * (last_s - first_s)
+        marks.append((at_s, text if is_free else ""))
+    return (*marks, (last_s, f"{last_s:g} s"))
 
 
 TABLE = "font-size:12px;line-height:1.5;border-spacing:8px 1px"

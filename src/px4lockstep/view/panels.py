@@ -28,6 +28,8 @@ INSET_PX = (10, 8, 10)
 """Left, right and upper margin of a plot in viser's page."""
 TICKS = {"width": 1, "size": 4, "stroke": "#9aa4b2"}
 DASHES = ((), (7, 4), (2, 3), (10, 3, 2, 3))
+SIGNS = ("—", "– –", "···", "–·–")
+"""Forms of lines, also as text, because colours alone would mean nothing in grey."""
 WINDOWS = {"whole flight": None, "60 s": 60_000_000, "10 s": 10_000_000, "1 s": 1_000_000}
 """Widths of the time axis [us], by their labels."""
 REFRESH_PART = 0.25
@@ -124,7 +126,7 @@ class _Plot:
         for k, (label, flight) in enumerate(zip(lines.names, lines.flights, strict=True)):
             part = sum(1 for other in lines.flights[:k] if other == flight)
             colour, dash = (flight, part) if several else (part, part)
-            shown = label if unit == "1" else f"{label} [{unit}]"
+            shown = f"{label} {SIGNS[dash % len(SIGNS)]}" + ("" if unit == "1" else f" [{unit}]")
             look = {"label": shown, "stroke": MOTOR_COLOURS[colour % len(MOTOR_COLOURS)], "width": 1.6}
             series.append(look | {"dash": DASHES[dash % len(DASHES)], "points": {"show": False}})
         scale = {"x": {"time": False, "range": (shown_us[0] / 1e6, shown_us[1] / 1e6)}}
@@ -158,7 +160,8 @@ class _Plot:
 CURSOR = "position:absolute;top:0;bottom:0;border-left:2px solid #111;margin-left:-1px"
 MARK = "position:absolute;top:0;bottom:0;opacity:0.75"
 NUMBER = "position:absolute;top:-3px;left:2px;font-size:9px;color:#444"
-VALUES = "position:absolute;right:0;top:-14px;font:11px ui-monospace,monospace;background:rgba(255,255,255,.8)"
+VALUES = "position:absolute;right:0;top:-14px;max-width:100%;overflow:hidden;white-space:nowrap;"
+VALUES += "font:10px ui-monospace,monospace;background:rgba(255,255,255,.8)"
 
 
 def _overlay(inside: str) -> str:

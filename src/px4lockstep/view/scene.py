@@ -16,7 +16,7 @@ from px4lockstep.view.flown import Pose, ViewedFlight
 from px4lockstep.view.frames import above, to_scene
 from px4lockstep.view.shape import Shape
 from px4lockstep.view.surroundings import add_fence, add_ground, add_rally_points, add_waypoints, light_scene
-from px4lockstep.view.vehicle import VehicleNode
+from px4lockstep.view.vehicle import LEVEL, VehicleNode
 
 Array = npt.NDArray[Any]
 
@@ -84,13 +84,10 @@ class FlightScene:
             add_fence(self._scene, f"{name}-fence", flight.area, shift, float(self.high[2] - self.low[2]))
             add_rally_points(self._scene, f"{name}-rally", flight.area, shift, size_m)
         colour = colours.RUNS[i % len(colours.RUNS)] if several else colours.INK
-        label = flight.name if several else ""
-        self._vehicles.append(
-            VehicleNode(self._scene, name, flight.shape, colour=colour, label=label, scale=self.scale)
-        )
-        self._winds.append(
-            WindNode(self._scene, f"{name}-wind", flight.shape, self.scale) if "wind_ned" in flight.log else None
-        )
+        look: dict[str, Any] = {"colour": colour, "label": flight.name if several else "", "level": i}
+        self._vehicles.append(VehicleNode(self._scene, name, flight.shape, **look, scale=self.scale))
+        wind = WindNode(self._scene, f"{name}-wind", flight.shape, self.scale, i) if "wind_ned" in flight.log else None
+        self._winds.append(wind)
 
     def _track_colours(self, i: int, flight: ViewedFlight) -> Array:
         _, rows = thinned_track(flight)
@@ -125,7 +122,7 @@ class FlightScene:
                 name = f"{WORLD}/run{i}-event{number}"
                 mesh = meshes.octahedron() if fault is None else meshes.cube()
                 colour = colours.EVENT if fault is None else colours.FAULT
-                size_m = 0.0085 * self.extent_m * (1.0 if fault is None else 0.9)
+                size_m = 0.006 * self.extent_m
                 scaled = meshes.Mesh(size_m * mesh.vertices, mesh.faces)
                 look = {"color": colour, "flat_shading": True, "position": place, "cast_shadow": False}
                 self.mark_handles.append(self._scene.add_mesh_simple(name, *scaled, **look))
@@ -179,8 +176,8 @@ class FlightScene:
 class WindNode:
     """The arrow of the wind above a vehicle: it points where the air goes, and is as long as the wind is fast."""
 
-    def __init__(self, scene: Any, name: str, shape: Shape, scale: float) -> None:
-        self._above_m, self.scale, self.is_shown = 1.5 * shape.arm_m, scale, True
+    def __init__(self, scene: Any, name: str, shape: Shape, scale: float, level: int = 0) -> None:
+        self._above_m, self.scale, self.is_shown = (1.5 + LEVEL * level) * shape.arm_m, scale, True
         self._foot_m, self._text = shape.foot_m, ""
         thin = 0.012 * scale
         self._arrow = scene.add_arrows(

@@ -17,6 +17,8 @@ Array = npt.NDArray[Any]
 
 ARROW = 0.55
 """Length of a thrust arrow at hover, in arms of the vehicle."""
+LEVEL = 0.55
+"""Height between the texts of two vehicles in one place, in arms of the vehicle."""
 MAX_ARROW = 3.0
 """Longest arrow, in hover thrusts."""
 
@@ -29,7 +31,8 @@ class VehicleNode:
         name: Name of its node, such as `/world/run0`.
         shape: Its shape.
         colour: Colour of the body.
-        label: Text next to it; none by default.
+        label: Text above it; none by default.
+        level: Number of the vehicle, by which texts are raised, so that those of vehicles in one place can be read.
         scale: How much larger than it is.
     """
 
@@ -41,29 +44,24 @@ class VehicleNode:
         *,
         colour: tuple[int, int, int] = colours.INK,
         label: str = "",
+        level: int = 0,
         scale: float = 1.0,
     ) -> None:
-        self._shape, self._name = shape, name
+        self._shape, self._level = shape, level
         self._axes = np.array([rotor.axis_body for rotor in shape.rotors])
         self._hubs = np.array([rotor.pos_body_m for rotor in shape.rotors])
         radii = np.array([rotor.radius_m for rotor in shape.rotors])
         self._tilts = np.array([_from_z(axis) for axis in self._axes])
         plates = self._hubs - 0.09 * shape.arm_m * self._axes
-        body, nose = meshes.body_mesh(shape), meshes.nose_mesh(shape)
         self.frame = scene.add_frame(name, show_axes=False)
         self._model = scene.add_frame(f"{name}/model", show_axes=False)
-        scene.add_mesh_simple(f"{name}/model/body", *body, color=colour, flat_shading=False)
-        scene.add_mesh_simple(f"{name}/model/nose", *nose, color=colours.ACCENT)
+        parts = [
+            scene.add_mesh_simple(f"{name}/model/body", *meshes.body_mesh(shape), color=colour),
+            scene.add_mesh_simple(f"{name}/model/nose", *meshes.nose_mesh(shape), color=colours.ACCENT),
+        ]
         discs = {"batched_wxyzs": self._tilts, "batched_positions": plates, "batched_scales": radii, "lod": "off"}
-        scene.add_batched_meshes_simple(
-            f"{name}/model/discs",
-            *meshes.disc_mesh(),
-            **discs,
-            batched_colors=(150, 165, 185),
-            opacity=0.28,
-            side="double",
-            cast_shadow=False,
-        )
+        plate = {"batched_colors": (140, 160, 190), "opacity": 0.3, "side": "double", "cast_shadow": False}
+        parts.append(scene.add_batched_meshes_simple(f"{name}/model/discs", *meshes.disc_mesh(), **discs, **plate))
         self._blades = scene.add_batched_meshes_simple(
             f"{name}/model/blades", *meshes.blade_mesh(), **discs, batched_colors=(25, 30, 38), side="double"
         )
@@ -78,21 +76,24 @@ class VehicleNode:
         )
         self._plates = plates
         self._label = scene.add_label(f"{name}/label", label, anchor="bottom-center") if label else None
-        ghost = meshes.merged([body, nose])
         self._ghost = scene.add_frame(f"{name}-setpoint", show_axes=False, visible=False)
-        self._ghost_model = scene.add_mesh_simple(
-            f"{name}-setpoint/model", *ghost, color=colours.GHOST, wireframe=True, opacity=0.35, cast_shadow=False
+        outline = meshes.outline(shape)
+        self._ghost_model = scene.add_line_segments(
+            f"{name}-setpoint/model", outline, colours.GHOST, thickness=1.6, thickness_units="screen"
         )
+        self._parts = [*parts, self._blades, self._arrows, self._ghost_model]
         self.shows_thrust, self.shows_target = True, True
         self.set_scale(scale)
 
     def set_scale(self, scale: float) -> None:
         """Draw the vehicle larger than it is."""
         raised = np.array((0.0, 0.0, -(scale - 1.0) * self._shape.foot_m))
-        self._model.scale, self._model.position = scale, raised
-        self._ghost_model.scale, self._ghost_model.position = scale, raised
+        for part in self._parts:  # the scale of a frame does not reach all kinds of its children
+            part.scale = scale
+        self._model.position = self._ghost_model.position = raised
         if self._label is not None:
-            self._label.position = (0.0, 0.0, -scale * 0.75 * self._shape.arm_m + raised[2])
+            height_m = (0.75 + LEVEL * self._level) * scale * self._shape.arm_m
+            self._label.position = (0.0, 0.0, raised[2] - height_m)
 
     def show(self, pose: Pose) -> None:
         """Move the vehicle, its rotors, its arrows and its ghost."""
