@@ -40,7 +40,8 @@ class CampaignPage:
                 f"{folder.path} can't be viewed: a scatter needs two inputs or metrics that are numbers, and this "
                 f"campaign has {', '.join(self._titles) or 'none'}"
             )
-        metrics = [metric.name for metric in self._results.metrics if metric.name in self._titles]
+        measured = sorted(self._results.metrics, key=lambda metric: metric.is_bool)  # flags say little in a scatter
+        metrics = [metric.name for metric in measured if metric.name in self._titles]
         first = [name for name in self._results.inputs if name in self._titles] or metrics[1:]
         self._chosen = [first[0], next(name for name in (*metrics, *self._titles) if name != first[0]), NO_AXIS]
         self._run = next(iter(self._rows))

@@ -12,7 +12,7 @@ from px4lockstep.view import colours
 from px4lockstep.view.flown import SLOWER, USUAL_SPEED_RAD_S, Pose
 from px4lockstep.view.frames import to_scene
 from px4lockstep.view.page import BOX
-from px4lockstep.view.scene import FIELD_OF_VIEW_RAD, WORLD, WindNode
+from px4lockstep.view.scene import WORLD, WindNode, aim
 from px4lockstep.view.server import DEFAULT_PORT, HOST, start_server, stop_server
 from px4lockstep.view.shape import shape_of
 from px4lockstep.view.surroundings import add_ground, light_scene
@@ -59,8 +59,7 @@ class LiveView:
         self._wind = WindNode(scene, f"{WORLD}/wind", self._shape, scale)
         self._status = gui.add_html("")
         self._follow = gui.add_checkbox("Follow the vehicle", False)
-        camera = self._server.initial_camera
-        camera.fov, camera.look_at, camera.position = FIELD_OF_VIEW_RAD, (0.0, 0.0, 4.0), (22.0, -32.0, 16.0)
+        aim(self._server.initial_camera, np.array((22.0, -32.0, 16.0)), np.array((0.0, 0.0, 4.0)))
         self._spin_rad = np.zeros(len(self._shape.rotors))
         self._last_us: int | None = None
         self._text_us = 0

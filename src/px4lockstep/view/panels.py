@@ -28,7 +28,7 @@ INSET_PX = (10, 8, 10)
 """Left, right and upper margin of a plot in viser's page."""
 TICKS = {"width": 1, "size": 4, "stroke": "#9aa4b2"}
 DASHES = ((), (7, 4), (2, 3), (10, 3, 2, 3))
-SIGNS = ("—", "– –", "···", "–·–")
+SIGNS = ("—", "- -", "···", "-·-")
 """Forms of lines, also as text, because colours alone would mean nothing in grey."""
 WINDOWS = {"whole flight": None, "60 s": 60_000_000, "10 s": 10_000_000, "1 s": 1_000_000}
 """Widths of the time axis [us], by their labels."""

@@ -14,7 +14,7 @@ from px4lockstep.campaigns.result_rows import PASSED
 from px4lockstep.campaigns.results_table import Results, is_numeric, numbers_of
 from px4lockstep.flights.outcome import is_success
 from px4lockstep.view import colours, meshes
-from px4lockstep.view.scene import FIELD_OF_VIEW_RAD
+from px4lockstep.view.scene import aim
 from px4lockstep.view.surroundings import light_scene, round_below
 
 Array = npt.NDArray[Any]
@@ -130,8 +130,7 @@ class Scatter:
 
     def aim_camera(self, camera: Any) -> None:
         """Look at the points from the front."""
-        camera.fov, camera.look_at = FIELD_OF_VIEW_RAD, (0.5 * SIDE, 0.0, 0.46 * SIDE)
-        camera.position = (0.62 * SIDE, -1.75 * SIDE, 0.62 * SIDE)
+        aim(camera, SIDE * np.array((0.62, -1.75, 0.62)), SIDE * np.array((0.5, 0.0, 0.46)))
 
     def _add_axes(self, axes: Sequence[Axis]) -> None:
         across, up = axes[0], axes[1]

@@ -162,15 +162,19 @@ class FlightScene:
     def aim_camera(self, camera: Any) -> None:
         """Look at all tracks from the south-east, from above."""
         middle, away = 0.5 * (self.low + self.high), 1.6 * max(4.0, float(np.linalg.norm(self.high - self.low)))
-        camera.fov, camera.look_at = FIELD_OF_VIEW_RAD, middle
-        camera.position = middle + away * np.array((0.55, -0.72, 0.43))
+        aim(camera, middle + away * np.array((0.55, -0.72, 0.43)), middle)
         camera.far = 20.0 * self.extent_m + 1_000.0
 
     def close_up(self, camera: Any, place: Array) -> None:
         """Look at a vehicle from behind and above, a few spans away."""
         span_m = self.scale * max(flight.shape.span_m for flight in self.flights)
-        camera.look_at, camera.position = place, place + span_m * np.array((1.9, -3.0, 1.5))
-        camera.fov = FIELD_OF_VIEW_RAD
+        aim(camera, place + span_m * np.array((1.9, -3.0, 1.5)), place)
+
+
+def aim(camera: Any, position: Array, look_at: Array) -> None:
+    """Place a camera and turn it; in this order, because viser moves the point that it looks at with its position."""
+    camera.fov, camera.position = FIELD_OF_VIEW_RAD, position
+    camera.look_at = look_at
 
 
 class WindNode:
