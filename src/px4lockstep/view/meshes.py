@@ -1,6 +1,6 @@
 """Meshes of a vehicle in body axes: body with arms and legs, nose, rotor discs and blades.
 
-Import this module only where a scene is made: it imports trimesh, a dependency of viser.
+trimesh, a dependency of viser, is imported when a mesh is made, so that this module can be imported without it.
 """
 
 from collections.abc import Sequence
@@ -8,7 +8,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
-import trimesh
 
 from px4lockstep.view.shape import Shape
 
@@ -28,7 +27,7 @@ class Mesh(NamedTuple):
 def body_mesh(shape: Shape) -> Mesh:
     """Return hull, arms, motors and legs."""
     arm = shape.arm_m
-    hull = trimesh.creation.icosphere(subdivisions=2, radius=1.0)
+    hull = _trimesh().creation.icosphere(subdivisions=2, radius=1.0)
     hull.apply_scale((0.42 * arm, 0.27 * arm, 0.13 * arm))
     parts = [hull]
     for rotor in shape.rotors:
@@ -47,9 +46,9 @@ def body_mesh(shape: Shape) -> Mesh:
 def nose_mesh(shape: Shape) -> Mesh:
     """Return the nose, an arrowhead that points forward: the front is told by its form, not only by its colour."""
     arm = shape.arm_m
-    cone = trimesh.creation.cone(radius=0.17 * arm, height=0.42 * arm, sections=20)  # along z
+    cone = _trimesh().creation.cone(radius=0.17 * arm, height=0.42 * arm, sections=20)  # along z
     cone.apply_scale((0.55, 1.0, 1.0))
-    cone.apply_transform(trimesh.transformations.rotation_matrix(0.5 * np.pi, (0.0, 1.0, 0.0)))
+    cone.apply_transform(_trimesh().transformations.rotation_matrix(0.5 * np.pi, (0.0, 1.0, 0.0)))
     cone.apply_translation((0.34 * arm, 0.0, 0.0))
     return Mesh(cone.vertices, cone.faces)
 
@@ -100,20 +99,26 @@ def octahedron() -> Mesh:
 
 def ball(detail: int = 2) -> Mesh:
     """Return a sphere of radius 1 m."""
-    sphere = trimesh.creation.icosphere(subdivisions=detail, radius=1.0)
+    sphere = _trimesh().creation.icosphere(subdivisions=detail, radius=1.0)
     return Mesh(sphere.vertices, sphere.faces)
 
 
 def cube() -> Mesh:
     """Return a cube with edges of 1.6 m, about as large as the other marks."""
-    box = trimesh.creation.box((1.6, 1.6, 1.6))
+    box = _trimesh().creation.box((1.6, 1.6, 1.6))
     return Mesh(box.vertices, box.faces)
 
 
+def _trimesh() -> Any:
+    import trimesh
+
+    return trimesh
+
+
 def _tube(start: Array, end: Array, radius_m: float) -> Any:
-    return trimesh.creation.cylinder(radius=radius_m, segment=np.array((start, end)), sections=16)
+    return _trimesh().creation.cylinder(radius=radius_m, segment=np.array((start, end)), sections=16)
 
 
 def _joined(parts: Sequence[Any]) -> Mesh:
-    whole = trimesh.util.concatenate(list(parts))
+    whole = _trimesh().util.concatenate(list(parts))
     return Mesh(whole.vertices, whole.faces)
