@@ -28,7 +28,7 @@ from px4lockstep.px4.missions import Mission
 from px4lockstep.spec.load import load_spec
 from px4lockstep.spec.spec import Spec
 from px4lockstep.view.frames import yaw_attitude
-from px4lockstep.view.shape import Shape, shape_of, usual_shape
+from px4lockstep.view.shape import VehicleShape, shape_of, usual_shape
 
 Array = npt.NDArray[Any]
 Place = tuple[float, float, float]
@@ -73,7 +73,7 @@ class ViewedFlight:
 
     name: str
     log: Log
-    shape: Shape
+    shape: VehicleShape
     area: Area = NO_AREA
     waypoints: dict[int, Place] = field(default_factory=dict)
     shift_us: int = 0

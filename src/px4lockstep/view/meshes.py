@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from px4lockstep.view.shape import Shape
+from px4lockstep.view.shape import VehicleShape
 
 Array = npt.NDArray[np.float64]
 
@@ -24,7 +24,7 @@ class Mesh(NamedTuple):
     faces: npt.NDArray[Any]
 
 
-def body_mesh(shape: Shape) -> Mesh:
+def body_mesh(shape: VehicleShape) -> Mesh:
     """Return hull, arms, motors and legs."""
     arm = shape.arm_m
     hull = _trimesh().creation.icosphere(subdivisions=2, radius=1.0)
@@ -43,7 +43,7 @@ def body_mesh(shape: Shape) -> Mesh:
     return _joined(parts)
 
 
-def nose_mesh(shape: Shape) -> Mesh:
+def nose_mesh(shape: VehicleShape) -> Mesh:
     """Return the nose, an arrowhead that points forward: the front is told by its form, not only by its colour."""
     arm = shape.arm_m
     cone = _trimesh().creation.cone(radius=0.17 * arm, height=0.42 * arm, sections=20)  # along z
@@ -76,7 +76,7 @@ def blade_mesh() -> Mesh:
     return Mesh(np.array(vertices), np.array(faces))
 
 
-def outline(shape: Shape) -> Array:
+def outline(shape: VehicleShape) -> Array:
     """Return a vehicle as lines, (n, 2, 3): arms, rims of the rotors, and an arrowhead that points forward."""
     around = np.linspace(0.0, 2.0 * np.pi, 25)
     circle = np.stack((np.cos(around), np.sin(around), np.zeros(25)), axis=1)

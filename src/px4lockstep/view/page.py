@@ -63,7 +63,8 @@ class FlightPage:
         with server.atomic():
             self.scene = FlightScene(server, flights, colour_by=SPEED if len(flights) == 1 else RUN)
             self._camera = FREE
-            self._shown_us, self._texts_at, self._was_playing = -1, 0.0, False
+            self._shown_us, self._texts_at, self._controls = -1, 0.0, (False, 0.0, -1)
+            self._moved: tuple[Any, int] = (None, 0)
             self._add_controls()
             self._add_plots()
             self._add_timeline()
@@ -83,7 +84,7 @@ class FlightPage:
             gui.add_html(f'<div style="{BOX}">{self._note}</div>')
         first_s, last_s = player.first_us / 1e6, player.last_us / 1e6
         self._time = gui.add_number("Time [s]", first_s, min=first_s, max=last_s, step=1e-6, hint="To the microsecond")
-        inbox.on(self._time, self._scrub)
+        inbox.on(self._time, partial(self._scrub, self._time))
         speeds = tuple(f"{speed:g} x" for speed in SPEEDS)
         self._speed = gui.add_dropdown("Speed", speeds, initial_value="1 x", hint="Up and Down")
         inbox.on(self._speed, lambda label: setattr(player, "speed", SPEEDS[speeds.index(label)]))
@@ -108,7 +109,7 @@ class FlightPage:
             step_s = max(0.001, round((last_s - first_s) / 4_000.0, 3))
             marks = slider_marks(self.flights[0], first_s, last_s)
             self._slider = gui.add_slider("Scrub", first_s, last_s, step_s, first_s, marks=marks)
-            self._inbox.on(self._slider, self._scrub)
+            self._inbox.on(self._slider, partial(self._scrub, self._slider))
         panel.float(x=14, y=-14, width=620)
 
     def _add_events(self) -> None:
@@ -173,8 +174,10 @@ class FlightPage:
         on_key(gui, "Camera: follow or free", ("F", None), self._toggle_camera)
         on_key(gui, "Next track colour", ("C", None), self._next_colour)
 
-    def _scrub(self, value_s: float) -> None:
+    def _scrub(self, handle: Any, value_s: float) -> None:
+        """Go to the time of the slider or the number that the user moved."""
         self.player.seek(round(1e6 * value_s))
+        self._moved = (handle, self.player.seeks)
 
     def _toggle_camera(self) -> None:
         self.set_camera(FREE if self._camera == FOLLOW else FOLLOW)
@@ -227,9 +230,9 @@ class FlightPage:
         if is_new:
             with self._server.atomic():
                 self._show_scene()
-        has_stopped = player.is_playing != self._was_playing
-        if has_stopped or (is_new and (not player.is_playing or now - self._texts_at >= TEXT_S)):
-            self._texts_at, self._was_playing = now, player.is_playing
+        controls = (player.is_playing, player.speed, player.seeks)
+        if controls != self._controls or (is_new and now - self._texts_at >= TEXT_S):
+            self._texts_at, self._controls = now, controls
             self._show_texts()
 
     def _show_scene(self) -> None:
@@ -242,9 +245,13 @@ class FlightPage:
 
     def _show_texts(self) -> None:
         player = self.player
-        self._play.label = PAUSE if player.is_playing else PLAY
-        self._play.icon = "player-pause" if player.is_playing else "player-play"
-        self._slider.value = self._time.value = player.time_us / 1e6
+        label = PAUSE if player.is_playing else PLAY
+        if self._play.label != label:
+            self._play.label, self._play.icon = label, "player-pause" if player.is_playing else "player-play"
+        moved = self._moved[0] if self._moved[1] == player.seeks else None
+        for handle in (self._slider, self._time):
+            if handle is not moved:  # which is already where the user moved it, or further
+                handle.value = player.time_us / 1e6
         self._speed.value = f"{player.speed:g} x"
         self._status.content = _status(self.flights, player.time_us)
         self._plots.show(player.time_us)

@@ -139,7 +139,7 @@ class _Plot:
         for flight in self._flights[:1]:
             for number, group in marks_of(flight):
                 is_fault = any(event.is_fault for event in group)
-                where = _left(group[0].time_us, shown_us)
+                where = slider_place(group[0].time_us, shown_us)
                 if where is not None:
                     line = "2px solid #b3001b" if is_fault else "1px dashed #8a94a3"
                     text = html.escape(f"!{number}" if is_fault else number)
@@ -151,7 +151,7 @@ class _Plot:
         """Move the cursor, with the values there."""
         if not self.name:
             return
-        where = _left(time_us, shown_us)
+        where = slider_place(time_us, shown_us)
         line = "" if where is None else f'<div class="px4lockstep-cursor" style="{CURSOR};left:{where}"></div>'
         text = html.escape(values_at(self._flights, self.name, time_us))
         self._cursor.content = _overlay(f'{line}<div style="{VALUES}">{text}</div>')
@@ -173,7 +173,7 @@ def _overlay(inside: str) -> str:
     return f'<div style="position:relative;height:0"><div style="{box}">{inside}</div></div>'
 
 
-def _left(time_us: int, shown_us: tuple[int, int]) -> str | None:
+def slider_place(time_us: int, shown_us: tuple[int, int]) -> str | None:
     """Return the place of a time as a fraction of the plot; None if it is outside."""
     part = (time_us - shown_us[0]) / max(1, shown_us[1] - shown_us[0])
     return f"{100.0 * part:.3f}%" if 0.0 <= part <= 1.0 else None

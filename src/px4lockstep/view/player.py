@@ -28,17 +28,20 @@ class Player:
         self.time_us = self.first_us
         self.is_playing = False
         self.speed = 1.0
+        self.seeks = 0
+        """How often the time was set, rather than passed."""
         self._left_us = 0.0
 
     def toggle(self) -> None:
         """Play or pause; at the end, play again from the start."""
         if not self.is_playing and self.time_us >= self.last_us:
-            self.time_us = self.first_us
+            self.seek(self.first_us)
         self.is_playing = not self.is_playing
 
     def seek(self, time_us: int) -> None:
         """Go to a time; one outside the flight is its start or end."""
         self.time_us, self._left_us = min(max(int(time_us), self.first_us), self.last_us), 0.0
+        self.seeks += 1
 
     def advance(self, elapsed_s: float) -> None:
         """Let the time of a clock on the wall pass, if it plays; pause at the end."""

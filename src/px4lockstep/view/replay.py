@@ -4,6 +4,7 @@ import html
 from collections.abc import Sequence
 
 import numpy as np
+import numpy.typing as npt
 
 from px4lockstep.flights.saved import SavedRun
 from px4lockstep.view.flown import viewed_flights
@@ -43,8 +44,7 @@ def replay_html(
     flights = viewed_flights(runs, spread_m=spread_m)
     first_us = min(int(flight.time_us[0]) for flight in flights)
     last_us = max(int(flight.time_us[-1]) for flight in flights)
-    frames = max(2, min(MAX_FRAMES, round((last_us - first_us) / 1e6 * fps) + 1))
-    times_us = np.linspace(first_us, last_us, frames).round().astype(np.int64)
+    times_us = frame_times_us(first_us, last_us, fps)
     server = start_server()
     try:
         scene = FlightScene(server, flights, colour_by=colour_by or (SPEED if len(flights) == 1 else RUN))
@@ -60,3 +60,9 @@ def replay_html(
     page = page.replace("<title>Viser</title>", f"<title>{html.escape(title)}</title>", 1)
     head, body, rest = page.rpartition("</body>")
     return f"{head}{legend_of(scene, title)}{body}{rest}"
+
+
+def frame_times_us(first_us: int, last_us: int, fps: float) -> npt.NDArray[np.int64]:
+    """Return the times of the frames, evenly from the first to the last."""
+    frames = max(2, min(MAX_FRAMES, round((last_us - first_us) / 1e6 * fps) + 1))
+    return np.linspace(first_us, last_us, frames).round().astype(np.int64)

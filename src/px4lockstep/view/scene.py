@@ -14,7 +14,7 @@ from px4lockstep.plots.panels.marks import Marks, numbered
 from px4lockstep.view import colours, meshes
 from px4lockstep.view.flown import Pose, ViewedFlight
 from px4lockstep.view.frames import above, to_scene
-from px4lockstep.view.shape import Shape
+from px4lockstep.view.shape import VehicleShape
 from px4lockstep.view.surroundings import add_fence, add_ground, add_rally_points, add_waypoints, light_scene
 from px4lockstep.view.vehicle import LEVEL, VehicleNode
 
@@ -180,7 +180,7 @@ def aim(camera: Any, position: Array, look_at: Array) -> None:
 class WindNode:
     """The arrow of the wind above a vehicle: it points where the air goes, and is as long as the wind is fast."""
 
-    def __init__(self, scene: Any, name: str, shape: Shape, scale: float, level: int = 0) -> None:
+    def __init__(self, scene: Any, name: str, shape: VehicleShape, scale: float, level: int = 0) -> None:
         self._above_m, self.scale, self.is_shown = (1.5 + LEVEL * level) * shape.arm_m, scale, True
         self._foot_m, self._text = shape.foot_m, ""
         thin = 0.012 * scale

@@ -25,7 +25,7 @@ class RotorShape:
 
 
 @dataclass(frozen=True)
-class Shape:
+class VehicleShape:
     """Rotors and feet of a vehicle in body axes, from the centre of mass."""
 
     rotors: tuple[RotorShape, ...]
@@ -49,7 +49,7 @@ class Shape:
         return max((foot[2] for foot in self.feet_body_m), default=0.0)
 
 
-def shape_of(spec: Spec) -> Shape:
+def shape_of(spec: Spec) -> VehicleShape:
     """Return the shape of a spec's aircraft."""
     airframe, loading = spec.airframe, spec.airframe.loading
     count = len(airframe.rotor_pos_body_m)
@@ -63,10 +63,10 @@ def shape_of(spec: Spec) -> Shape:
     lowest_m = max(pos[2] for pos in airframe.rotor_pos_body_m)
     points = spec.plant.contact.points_body_m if spec.plant.contact.kind == "legs" else ()
     feet = tuple(minus(point, loading.centre_body_m) for point in points if point[2] > lowest_m)
-    return Shape(rotors, feet, GRAVITY_M_S2 * loading.mass_kg / count)
+    return VehicleShape(rotors, feet, GRAVITY_M_S2 * loading.mass_kg / count)
 
 
-def usual_shape(count: int = 4) -> Shape:
+def usual_shape(count: int = 4) -> VehicleShape:
     """Return the shape of a vehicle whose geometry is not known: rotors on a circle, or PX4's quadrotor."""
     evenly = tuple(360.0 * (i + 0.5) / count for i in range(count))
     angles_deg = (45.0, 225.0, -45.0, 135.0) if count == 4 else evenly
@@ -79,4 +79,4 @@ def usual_shape(count: int = 4) -> Shape:
         )
         for angle, direction in zip(angles_deg, default_directions(count), strict=True)
     )
-    return Shape(rotors)
+    return VehicleShape(rotors)

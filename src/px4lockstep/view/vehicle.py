@@ -11,7 +11,7 @@ import numpy.typing as npt
 from px4lockstep.view import colours, meshes
 from px4lockstep.view.flown import Pose
 from px4lockstep.view.frames import above, to_scene, to_scene_attitude
-from px4lockstep.view.shape import Shape
+from px4lockstep.view.shape import VehicleShape
 
 Array = npt.NDArray[Any]
 
@@ -40,7 +40,7 @@ class VehicleNode:
         self,
         scene: Any,
         name: str,
-        shape: Shape,
+        shape: VehicleShape,
         *,
         colour: tuple[int, int, int] = colours.INK,
         label: str = "",
