@@ -143,6 +143,8 @@ class FlightPage:
             "Vehicle size", 1.0, most, 0.1, round(self.scene.scale, 1), hint="Times larger than it is"
         )
         inbox.on(size, self.set_scale)
+        shadows = gui.add_checkbox("Shadows", False, hint="Slow without a graphics card")
+        inbox.on(shadows, lambda is_on: self._server.scene.configure_default_lights(cast_shadow=is_on))
         names = ("Thrust arrows", "Setpoint", "Wind", "Events")
         self._layers = [gui.add_checkbox(name, True) for name in names]
         for box in self._layers:
@@ -234,6 +236,7 @@ class FlightPage:
         if controls != self._controls or (is_new and now - self._texts_at >= TEXT_S):
             self._texts_at, self._controls = now, controls
             self._show_texts()
+            self._server.flush()
 
     def _show_scene(self) -> None:
         self._shown_us = self.player.time_us

@@ -4,6 +4,7 @@ viser answers the browser in its threads. Code of this package runs in the threa
 viser only put what the user did into a queue (`page.Inbox`).
 """
 
+import logging
 import socket
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -31,6 +32,7 @@ def start_server(port: int = ANY_PORT, title: str = "px4lockstep") -> Any:
             "the viewer needs viser, which is not installed; install it: pip install 'px4lockstep[view]'"
         ) from error
     _check_free(port)
+    logging.getLogger("websockets.server").setLevel(logging.CRITICAL)  # or it prints tracebacks of broken connections
     with _quiet_rich():
         server = viser.ViserServer(host=HOST, port=port, label=title, verbose=False)
     if port != ANY_PORT and server.get_port() != port:  # taken since it was checked; viser then takes another

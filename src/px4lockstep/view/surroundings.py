@@ -48,8 +48,12 @@ def add_ground(scene: Any, name: str, low: Array, high: Array, extent_m: float) 
 
 
 def light_scene(scene: Any) -> None:
-    """Light the scene from the sky and the ground, without an image of surroundings, which takes seconds to load."""
+    """Light the scene from the sky and the ground, without shadows and without an image of surroundings.
+
+    Both cost most of the time of a frame where there is no graphics card.
+    """
     scene.configure_environment_map(None)
+    scene.configure_default_lights(cast_shadow=False)
     scene.add_light_hemisphere("/sky", sky_color=(255, 255, 255), ground_color=(190, 190, 185), intensity=1.6)
 
 

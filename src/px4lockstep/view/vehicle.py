@@ -1,4 +1,4 @@
-"""A vehicle in the scene: body, spinning rotors, thrust arrows, and the ghost of its setpoint.
+"""A vehicle in the scene: body, spinning rotors, thrust arrows, a line to the ground, and the ghost of its setpoint.
 
 The vehicle may be drawn larger than it is, about its feet, so that it still stands on the ground.
 """
@@ -81,6 +81,10 @@ class VehicleNode:
         self._ghost_model = scene.add_line_segments(
             f"{name}-setpoint/model", outline, colours.GHOST, thickness=1.6, thickness_units="screen"
         )
+        down = np.array([[(0.0, 0.0, 0.0), (0.0, 0.0, -1.0)]])
+        self._drop = scene.add_line_segments(
+            f"{name}-height", down, colours.GHOST, thickness=1.2, thickness_units="screen"
+        )
         self._parts = [*parts, self._blades, self._arrows, self._ghost_model]
         self.shows_thrust, self.shows_target = True, True
         self.set_scale(scale)
@@ -98,6 +102,7 @@ class VehicleNode:
     def show(self, pose: Pose) -> None:
         """Move the vehicle, its rotors, its arrows and its ghost."""
         self.frame.position, self.frame.wxyz = to_scene(pose.pos_ned), to_scene_attitude(pose.q_bn)
+        self._drop.position, self._drop.scale = self.frame.position, (1.0, 1.0, float(-pose.pos_ned[2]))
         half = 0.5 * np.asarray(pose.spin_rad, np.float64)
         self._blades.batched_wxyzs = _product(self._tilts, np.cos(half), np.sin(half)).astype(np.float32)
         has_thrust = self.shows_thrust and pose.thrust is not None

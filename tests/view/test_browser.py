@@ -1,0 +1,201 @@
+"""The viewer in headless Chromium: load, play, cursor, events, keys, and the exported page without network."""
+
+import re
+import signal
+import time
+
+import pytest
+from browser import WAIT_MS, chromium, opened, viewing
+from campaign_files import write_campaign
+from commands import run_command
+from scattered import pixel_of_run, write_many_rows
+
+from px4lockstep import simulate
+
+pytestmark = pytest.mark.process
+
+TIME = "#px4lockstep-time"
+OVER = "() => { const r = document.querySelector('.u-over').getBoundingClientRect(); return [r.left, r.width]; }"
+FRAME = """() => new Promise(done => requestAnimationFrame(first => requestAnimationFrame(
+    second => requestAnimationFrame(third => done((third - first) / 2)))))"""
+"""Milliseconds that the browser takes for a frame: here it has no graphics card and shares the processor."""
+CURSOR = "() => document.querySelector('.px4lockstep-cursor').getBoundingClientRect().left + 1"
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory):
+    """The x500, which loses a motor at 6 s, 3 m above the ground, and crashes."""
+    events = [{"at_s": 6.0, "action": "disable_motor", "motor": 2}]
+    flown = simulate("x500", overrides={"timeline.t_end_s": 9.0, "scenario.events": events})
+    return flown.save(tmp_path_factory.mktemp("runs") / "fault", plots=False)
+
+
+@pytest.fixture(scope="module")
+def browser():
+    """One browser for all tests."""
+    with chromium() as browser:
+        yield browser
+
+
+def shown_s(page):
+    """Return the time that the page shows."""
+    return float(page.inner_text(TIME).removesuffix(" s"))
+
+
+def wait_for_time(page, text):
+    """Wait until the page shows a time."""
+    page.wait_for_function("([place, text]) => document.querySelector(place)?.textContent === text", arg=[TIME, text])
+
+
+def check_cursor(page):
+    """Check that the cursor is at the time that is shown, to 2 pixels."""
+    left, width = page.evaluate(OVER)
+    end_s = float(page.get_by_role("slider").first.get_attribute("aria-valuemax"))
+    assert page.evaluate(CURSOR) == pytest.approx(left + width * shown_s(page) / end_s, abs=2.0)
+
+
+def test_play_moves_the_vehicle_the_cursor_follows_events_jump_and_keys_work(browser, run):
+    """One page for all, because a browser draws without a graphics card here; Ctrl-C ends the command with 0."""
+    with viewing(str(run)) as (url, command):
+        page, problems = opened(browser, url)
+        page.wait_for_selector(".px4lockstep-cursor", state="attached")
+        assert page.inner_text(TIME) == "0.000000 s"
+        page.wait_for_selector("canvas")
+
+        page.get_by_role("button", name="motor 2 off").click()
+        wait_for_time(page, "6.000000 s")
+        check_cursor(page)
+        before = page.locator("canvas").first.screenshot()
+        page.keyboard.press("Home")
+        wait_for_time(page, "0.000000 s")
+        check_cursor(page)
+        page.wait_for_timeout(300)
+        assert page.locator("canvas").first.screenshot() != before  # the vehicle has moved
+
+        page.get_by_role("button", name="Play").click()
+        page.wait_for_function(f"parseFloat(document.querySelector('{TIME}').textContent) > 0.3")
+        page.keyboard.press("Space")  # with the focus on the button, which must not play again
+        page.wait_for_selector("button:has-text('Play')")
+        stopped_s = shown_s(page)
+        check_cursor(page)
+        page.wait_for_timeout(400)
+        assert shown_s(page) == stopped_s > 0.3
+
+        for key, text in (
+            ("Home", "0.000000 s"),
+            ("Shift+ArrowRight", "1.000000 s"),
+            ("ArrowRight", "1.020000 s"),
+            ("Control+ArrowRight", "1.020001 s"),
+            ("ArrowLeft", "1.020000 s"),
+            ("n", "2.000000 s"),
+            ("p", "1.000000 s"),
+        ):
+            page.keyboard.press(key)
+            wait_for_time(page, text)
+        entry = page.get_by_label("Time [s]")
+        entry.fill("4.567891")
+        entry.press("Enter")
+        wait_for_time(page, "4.567891 s")
+        assert problems == []
+        command.send_signal(signal.SIGINT)
+        assert command.wait(60) == 0
+        page.context.close()
+
+
+def test_the_exported_page_plays_from_a_file_without_network(browser, run, tmp_path):
+    """It loops through the flight by itself; the space bar pauses it."""
+    written = run_command("view", str(run), "--html", str(tmp_path / "fault.html"))
+    assert written.returncode == 0, written.stderr
+    page, problems = opened(browser, f"file://{tmp_path}/fault.html", offline=True)
+    assert page.title() == "fault"
+    page.wait_for_selector("#px4lockstep-legend")
+    clock = page.locator("input").first
+    page.wait_for_function("parseFloat(document.querySelector('input').value) > 0.2")
+    page.keyboard.press("Space")
+    page.wait_for_timeout(300)
+    stopped = clock.input_value()
+    page.wait_for_timeout(500)
+    assert clock.input_value() == stopped
+    page.wait_for_selector("canvas")
+    assert problems == []
+    page.context.close()
+
+
+def cpu_s(pid):
+    """Return the processor time of a process."""
+    with open(f"/proc/{pid}/stat") as file:
+        user, system = file.read().rpartition(")")[2].split()[11:13]
+    return (int(user) + int(system)) / 100.0
+
+
+@pytest.mark.slow
+def test_a_flight_of_20_minutes_opens_and_scrubs_fluently(browser, tmp_path, record_property):
+    """3 s of processor time to open; less than 100 ms and a frame from an input to the new time, in the best of 15.
+
+    Times of a clock on the wall are recorded only (`--junit-xml`): on a busy machine they say little.
+    """
+    simulate("iris_long").save(tmp_path / "long", plots=False)
+    started = time.perf_counter()
+    with viewing(str(tmp_path / "long"), is_fresh=True) as (url, command):
+        page, problems = opened(browser, url)
+        page.wait_for_selector(TIME)
+        opened_s, used_s = time.perf_counter() - started, cpu_s(command.pid)
+        assert used_s < 3.0
+        frame_ms, waits_ms = page.evaluate(FRAME), []
+        for i in range(15):
+            want = f"{60 * (i + 1)}.000000 s"
+            entry = page.get_by_label("Time [s]")
+            waits_ms.append(
+                page.evaluate(
+                    """([place, want, input, value]) => new Promise(done => {
+                        const start = performance.now();
+                        const look = () => document.querySelector(place).textContent === want
+                            ? done(performance.now() - start) : setTimeout(look, 1);
+                        Object.getOwnPropertyDescriptor(HTMLInputElement.prototype, 'value').set.call(input, value);
+                        input.dispatchEvent(new Event('input', {bubbles: true}));
+                        look();
+                    })""",
+                    [TIME, want, entry.element_handle(), str(60 * (i + 1))],
+                )
+            )
+        record_property("opened", f"{opened_s:.1f} s, {used_s:.1f} s of CPU")
+        record_property("scrub", f"{sorted(map(round, waits_ms))} ms, frame {frame_ms:.0f} ms")
+        assert min(waits_ms) < 100.0 + frame_ms
+        assert problems == []
+        page.context.close()
+
+
+@pytest.mark.slow
+def test_a_click_on_a_point_of_a_campaign_flies_that_run(browser, tmp_path):
+    """The run with index 3 is clicked where the camera shows it; its flight appears, and the key B leads back."""
+    folder = tmp_path / "flown"
+    flown = run_command("campaign", "run", str(write_campaign(tmp_path)), "--out", str(folder), "--no-plots")
+    assert flown.returncode == 0, flown.stderr
+    with viewing(str(folder), "--trust") as (url, _):
+        page, problems = opened(browser, url)
+        page.wait_for_selector("text=Fly this run again")
+        page.wait_for_timeout(3_000)  # until the points are drawn
+        box = page.locator("canvas").first.bounding_box()
+        page.mouse.click(*pixel_of_run(folder, 3, box, ("environment.wind_mean_ned[0]", "energy_wh")))
+        page.wait_for_selector(TIME)
+        note = page.inner_text("text=identical to the run of the campaign")
+        assert re.search(r"run 3: ", note)
+        page.keyboard.press("b")
+        page.wait_for_selector("text=Fly this run again")
+        assert problems == []
+        page.context.close()
+
+
+@pytest.mark.slow
+def test_a_campaign_of_1000_runs_opens_quickly(browser, tmp_path, record_property):
+    """3 s of processor time; the rows are made, not flown."""
+    folder = write_many_rows(tmp_path, 1_000)
+    started = time.perf_counter()
+    with viewing(str(folder), "--trust", is_fresh=True) as (url, command):
+        page, problems = opened(browser, url)
+        page.wait_for_selector("text=1000 runs", timeout=WAIT_MS)
+        opened_s, used_s = time.perf_counter() - started, cpu_s(command.pid)
+        record_property("opened", f"{opened_s:.1f} s, {used_s:.1f} s of CPU")
+        assert used_s < 3.0
+        assert problems == []
+        page.context.close()
