@@ -1,0 +1,62 @@
+"""Take the screenshots of the viewer for the documentation: part of `make pictures`.
+
+They need Chromium and are not bit-identical: fonts and drawing depend on the machine. `tests/support` is on the path.
+"""
+
+import sys
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+from browser import chromium, opened, viewing
+from PIL import Image
+
+from px4lockstep.campaigns.run import run_campaign
+from px4lockstep.flights.branch import branch
+from px4lockstep.flights.run import simulate
+
+PICTURES = Path(__file__).resolve().parents[1] / "docs" / "pictures"
+CAMPAIGN = Path(__file__).resolve().parents[1] / "examples" / "motor_loss" / "campaign.toml"
+WIDTH, HEIGHT = 1440, 860
+DRAWN_MS = 6_000
+"""Until the last frame is drawn, without a graphics card."""
+
+
+def shoot(browser, words, name, keys=(), ready="#px4lockstep-time"):
+    """View runs or a campaign, press keys, and take a screenshot."""
+    with viewing(*map(str, words)) as (url, _):
+        page, problems = opened(browser, url, width=WIDTH, height=HEIGHT)
+        page.wait_for_selector(ready)
+        page.locator(".mantine-Notification-closeButton").first.click()  # that there is no graphics card
+        for key in keys:
+            page.keyboard.press(key)
+        page.wait_for_timeout(DRAWN_MS)
+        path = PICTURES / name
+        page.screenshot(path=path)
+        page.context.close()
+        if problems:
+            raise SystemExit(f"{name}: {problems}")
+    picture = Image.open(path).convert("RGB")
+    picture.quantize(128, method=Image.Quantize.MEDIANCUT, dither=Image.Dither.NONE).save(path, optimize=True)
+    sys.stdout.write(f"{path.name}: {path.stat().st_size // 1000} kB\n")
+
+
+def main():
+    """Fly what the screenshots show, and take them."""
+    with TemporaryDirectory() as temporary, chromium() as browser:
+        folder = Path(temporary)
+        simulate("x500").save(folder / "x500", plots=False)
+        shoot(browser, [folder / "x500"], "view_flight.png", ["Shift+ArrowRight"] * 33)
+        events = [{"at_s": 25.0, "action": "disable_motor", "motor": 2}]
+        simulate("x500", overrides={"scenario.events": events}).save(folder / "motor_2_off", plots=False)
+        shoot(browser, [folder / "motor_2_off"], "view_follow.png", ["n", "n", "n", "Shift+ArrowLeft", "f"])
+        changed = {"environment.wind_mean_ned": [9.0, 6.0, 0.0]}
+        [windy] = branch(folder / "x500", 30.0, overrides=changed)
+        windy.run.save(folder / "windy", plots=False)
+        words = [folder / "x500", folder / "windy", "--spread", "3"]
+        shoot(browser, words, "view_branch.png", ["Shift+ArrowRight"] * 41)
+        run_campaign(CAMPAIGN, out=folder / "motor_loss", runs=300, trust=True)
+        shoot(browser, [folder / "motor_loss", "--trust"], "view_campaign.png", (), "text=Fly this run again")
+
+
+if __name__ == "__main__":
+    main()
