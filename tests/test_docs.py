@@ -68,10 +68,10 @@ def _checked(commands):
 
 @pytest.mark.parametrize("page", PAGES, ids=IDS)
 def test_examples_import_from_the_public_front(page):
-    """Everything that a page shows comes from `px4lockstep`, or for PX4 alone from `px4lockstep.px4`."""
+    """What a page shows comes from `px4lockstep`, `px4lockstep.px4` for PX4 alone, or `px4lockstep.view`."""
     for block in PYTHON_BLOCK.findall(page.read_text("utf-8")):
         modules = re.findall(r"^\s*(?:from|import) (px4lockstep[\w.]*)", block, re.MULTILINE)
-        assert set(modules) <= {"px4lockstep", "px4lockstep.px4"}
+        assert set(modules) <= {"px4lockstep", "px4lockstep.px4", "px4lockstep.view"}
 
 
 @pytest.mark.parametrize("page", PAGES, ids=IDS)
@@ -112,7 +112,7 @@ def test_every_requirement_has_a_test():
         assert f"def {name}(" in (ROOT / "tests" / file).read_text("utf-8"), (file, name)
 
 
-@pytest.mark.parametrize("package", ["px4lockstep", "px4lockstep.px4"])
+@pytest.mark.parametrize("package", ["px4lockstep", "px4lockstep.px4", "px4lockstep.view"])
 def test_the_api_reference_has_every_public_name(package):
     """Each name of the public front, once, under its package."""
     text = (ROOT / "docs" / "reference" / "api.md").read_text("utf-8")

@@ -36,7 +36,7 @@ def shoot(browser, words, name, keys=(), ready="#px4lockstep-time"):
         if problems:
             raise SystemExit(f"{name}: {problems}")
     picture = Image.open(path).convert("RGB")
-    picture.quantize(128, method=Image.Quantize.MEDIANCUT, dither=Image.Dither.NONE).save(path, optimize=True)
+    picture.quantize(256, method=Image.Quantize.MEDIANCUT, dither=Image.Dither.NONE).save(path, optimize=True)
     sys.stdout.write(f"{path.name}: {path.stat().st_size // 1000} kB\n")
 
 
@@ -52,8 +52,8 @@ def main():
         changed = {"environment.wind_mean_ned": [9.0, 6.0, 0.0]}
         [windy] = branch(folder / "x500", 30.0, overrides=changed)
         windy.run.save(folder / "windy", plots=False)
-        words = [folder / "x500", folder / "windy", "--spread", "3"]
-        shoot(browser, words, "view_branch.png", ["Shift+ArrowRight"] * 41)
+        words = [folder / "x500", folder / "windy", "--spread", "7"]
+        shoot(browser, words, "view_branch.png", ["Shift+ArrowRight"] * 35)
         run_campaign(CAMPAIGN, out=folder / "motor_loss", runs=300, trust=True)
         shoot(browser, [folder / "motor_loss", "--trust"], "view_campaign.png", (), "text=Fly this run again")
 

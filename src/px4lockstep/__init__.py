@@ -9,8 +9,8 @@
 `fly` flies it, and `read_run` and `read_log` open the run folder. At a lower level, `Simulation` runs any plant with
 your own autopilot, wind, estimator or scenario.
 
-This is the public API: everything that the documentation uses is imported from here or from `px4lockstep.px4`. Names in
-subpackages may move between versions.
+This is the public API: everything that the documentation uses is imported from here, from `px4lockstep.px4` or from
+`px4lockstep.view`. Names in other subpackages may move between versions.
 """
 
 from typing import TYPE_CHECKING, Any

@@ -25,6 +25,7 @@ COMMANDS = {
     "export parquet": ("export", "../base", "--format", "parquet", "--out", "out.parquet"),
     "export ulog": ("export", "../base", "--format", "ulog", "--out", "out.ulg"),
     "plot": ("plot", "../base", "--out", "out.png"),
+    "view": ("view", "../base", "--html", "out.html"),
     "compare": ("compare", "../base", "--integrators", "RK4", "--out", "out"),
     "diff": ("diff", "../base", "../other", "--out", "out.png"),
     "import": ("import", "../flight.ulg", "--out", "out"),

@@ -272,7 +272,7 @@ def slider_marks(flight: ViewedFlight, first_s: float, last_s: float) -> tuple[t
 
 
 TABLE = "font-size:12px;line-height:1.5;border-spacing:8px 1px"
-BOX = "font:12px/1.5 system-ui,sans-serif;padding:2px 10px"
+BOX = "font:12px/1.5 system-ui,sans-serif;padding:2px 10px 6px"
 
 
 def _legend(scene: FlightScene) -> str:

@@ -28,7 +28,7 @@ def replay_html(
 ) -> str:
     """Return one self-contained HTML page that replays flights in 3D, with play, pause, scrub and speed.
 
-    A default flight of 72 s gives about 1.5 MB.
+    A default flight of 72 s gives about 1.4 MB.
 
     Args:
         runs: Run folders, at most 12, also of imported flights.
@@ -37,6 +37,9 @@ def replay_html(
         spread_m: Distance to the east by which each flight is moved from the one before it [m].
         title: Title of the page; by default the names of the run folders.
         dark: Dark colours around the scene.
+
+    Returns:
+        The page, which needs neither a server nor network.
 
     Raises:
         InputError: If viser is not installed, or a run can't be shown.
