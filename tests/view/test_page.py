@@ -134,6 +134,7 @@ def test_the_exported_page_has_the_flight_and_no_address(run):
     assert moves[-1][1]["position"] == pytest.approx(to_scene(run.log["pos_ned"][-1]), abs=1e-6)
     assert len(moves) > 20 * seconds
     assert "track: speed [m/s]" in page
+    assert replay_html([run], title="<A title>") == page  # the same bytes again
 
 
 def test_a_long_flight_has_fewer_poses_per_second():
@@ -187,11 +188,12 @@ def test_a_live_view_moves_and_its_track_grows():
         assert view.url.startswith("http://127.0.0.1:")
         for i in range(450):
             pose = ((0.1 * i, 0.0, -5.0), (1.0, 0.0, 0.0, 0.0))
-            view.update(40_000 * i, *pose, motors=(0.5,) * 4, wind_ned=(3.0, 0.0, 0.0), text="mission")
+            view.update(40_000 * i, *pose, motors=(0.5,) * 4, wind_ned=(3.0, 0.0, 0.0), text="<b>mission")
         node = view._server.scene.get_handle_by_name
         assert node("/world/vehicle").position == pytest.approx((0.0, 44.9, 5.0))
         assert sum(len(node(f"/world/track{i}").points) for i in range(3)) == 449
         assert node("/world/wind").visible
+        assert "&lt;b&gt;mission" in view._status.content
         with pytest.raises(InputError, match="a pose must have 3 and 4 finite numbers"):
             view.update(0, (0.0, float("nan"), 0.0), (1.0, 0.0, 0.0, 0.0))
     finally:

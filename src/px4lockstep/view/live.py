@@ -1,5 +1,6 @@
 """A live vehicle in the browser: poses are pushed as they arrive, and the track grows."""
 
+import html
 from collections.abc import Sequence
 from typing import Any
 
@@ -59,7 +60,7 @@ class LiveView:
         self._wind = WindNode(scene, f"{WORLD}/wind", self._shape, scale)
         self._status = gui.add_html("")
         self._follow = gui.add_checkbox("Follow the vehicle", False)
-        aim(self._server.initial_camera, np.array((22.0, -32.0, 16.0)), np.array((0.0, 0.0, 4.0)))
+        aim(self._server.initial_camera, np.array((24.0, -36.0, 20.0)), np.array((0.0, 0.0, 5.0)))
         self._spin_rad = np.zeros(len(self._shape.rotors))
         self._last_us: int | None = None
         self._text_us = 0
@@ -127,7 +128,7 @@ class LiveView:
                 lines = (
                     f"<b>{time_us / 1e6:.2f} s</b>",
                     f"N {north_m:.1f} E {east_m:.1f} m, {-down_m:.1f} m high",
-                    text,
+                    html.escape(text),
                 )
                 self._status.content = f'<div style="{BOX}">{"<br>".join(line for line in lines if line)}</div>'
 

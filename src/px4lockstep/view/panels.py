@@ -126,7 +126,7 @@ class _Plot:
         for k, (label, flight) in enumerate(zip(lines.names, lines.flights, strict=True)):
             part = sum(1 for other in lines.flights[:k] if other == flight)
             colour, dash = (flight, part) if several else (part, part)
-            shown = f"{label} {SIGNS[dash % len(SIGNS)]}" + ("" if unit == "1" else f" [{unit}]")
+            shown = f"{html.escape(label)} {SIGNS[dash % len(SIGNS)]}" + ("" if unit == "1" else f" [{unit}]")
             look = {"label": shown, "stroke": MOTOR_COLOURS[colour % len(MOTOR_COLOURS)], "width": 1.6}
             series.append(look | {"dash": DASHES[dash % len(DASHES)], "points": {"show": False}})
         scale = {"x": {"time": False, "range": (shown_us[0] / 1e6, shown_us[1] / 1e6)}}
