@@ -18,6 +18,7 @@ from px4lockstep.view.frames import to_scene
 from px4lockstep.view.inbox import Inbox
 from px4lockstep.view.loop import run_page
 from px4lockstep.view.page import FlightPage, slider_marks
+from px4lockstep.view.panels import NONE
 from px4lockstep.view.scene import ERROR, RUN
 from px4lockstep.view.server import start_server
 
@@ -83,10 +84,37 @@ def test_layers_colours_and_sizes_can_be_chosen():
         page.set_scale(2.0)
         assert node("/world/run0/model/body").scale == 2.0
         page.scene.set_layers(thrust=False, target=False, wind=False, marks=False)
-        page._shown_us = -1
+        page._shown_us = None
         page.refresh()
         assert not node("/world/run0/model/thrust").visible
         assert not node("/world/run0-setpoint").visible
+
+
+def test_plots_follow_the_time_and_can_be_chosen_while_it_stands_still():
+    """A window of 1 s around the cursor, another column, and none."""
+    with served() as server:
+        page = FlightPage(server, Inbox(), [made_flight(rows=1_001)])
+        page.player.seek(4_000_000)
+        page.refresh()
+        plots = page._plots
+        chart = plots._plots[0]._chart
+        assert chart.scales["x"]["range"] == (0.0, 10.0)
+        assert "left:40.000%" in plots._plots[0]._cursor.content
+        plots.set_window(1_000_000)
+        assert chart.scales["x"]["range"] == (3.5, 4.5)
+        assert "left:50.000%" in plots._plots[0]._cursor.content
+        page.player.seek(9_000_000)
+        page.refresh()
+        assert chart.scales["x"]["range"] == (8.5, 9.5)
+        plots.choose(0, "armed")
+        assert len(chart.data) == 2
+        assert plots._plots[0]._cursor.content.endswith(">1</div></div></div>")
+        plots.choose(0, NONE)
+        assert not chart.visible
+        plots.set_window(None)
+        plots.choose(0, "vel_ned")
+        assert chart.visible
+        assert chart.scales["x"]["range"] == (0.0, 10.0)
 
 
 def test_events_are_marks_and_faults_differ_in_form(run):

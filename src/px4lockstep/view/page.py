@@ -28,18 +28,18 @@ PLAIN, ALARM = (73, 80, 87), (166, 15, 30)
 PLAY, PAUSE = "Play", "Pause"
 FREE, FOLLOW = "free", "follow"
 COLOURS = {"speed": SPEED, "distance from setpoint": ERROR, "run": RUN}
-KEYS: tuple[tuple[str, tuple[str, str | None], str], ...] = (
-    ("Space", ("space", None), "play or pause"),
-    ("Right, Left", ("arrowright", None), "next or previous row of the log"),
-    ("Shift + Right, Left", ("arrowright", "shift"), "1 s forward or back"),
-    ("Ctrl + Right, Left", ("arrowright", "cmd/ctrl"), "1 microsecond forward or back"),
-    ("Up, Down", ("arrowup", None), "faster, slower"),
-    ("N, P", ("N", None), "next or previous event"),
-    ("Home, End", ("home", None), "start, end"),
-    ("F", ("F", None), "camera follows the vehicle, or is free"),
-    ("C", ("C", None), "colour of the track: speed, distance from setpoint, run"),
-    ("W, A, S, D, Q, E", ("", None), "move the camera"),
-    ("Ctrl + K", ("", None), "list of all commands"),
+KEYS = (
+    ("Space", "play or pause"),
+    ("Right, Left", "next or previous row of the log"),
+    ("Shift + Right, Left", "1 s forward or back"),
+    ("Ctrl + Right, Left", "1 microsecond forward or back"),
+    ("Up, Down", "faster, slower"),
+    ("N, P", "next or previous event"),
+    ("Home, End", "start, end"),
+    ("F", "camera follows the vehicle, or is free"),
+    ("C", "colour of the track: speed, distance from setpoint, run"),
+    ("W, A, S, D, Q, E", "move the camera"),
+    ("Ctrl + K", "list of all commands"),
 )
 
 
@@ -63,7 +63,8 @@ class FlightPage:
         with server.atomic():
             self.scene = FlightScene(server, flights, colour_by=SPEED if len(flights) == 1 else RUN)
             self._camera = FREE
-            self._shown_us, self._texts_at, self._controls = -1, 0.0, (False, 0.0, -1)
+            self._shown_us: int | None = None  # None to draw again, even at the same time
+            self._texts_at, self._controls = 0.0, (False, 0.0, -1)
             self._moved: tuple[Any, int] = (None, 0)
             self._add_controls()
             self._add_plots()
@@ -95,7 +96,7 @@ class FlightPage:
         with tabs.add_tab("View"):
             self._add_view()
         with tabs.add_tab("Keys"):
-            rows = "".join(f"<tr><td><b>{html.escape(keys)}</b></td><td>{text}</td></tr>" for keys, _, text in KEYS)
+            rows = "".join(f"<tr><td><b>{html.escape(keys)}</b></td><td>{text}</td></tr>" for keys, text in KEYS)
             gui.add_html(f'<table style="{TABLE}">{rows}</table>')
 
     def _add_timeline(self) -> None:
@@ -191,13 +192,10 @@ class FlightPage:
     def set_camera(self, way: str) -> None:
         """Let the camera follow the first vehicle, or stand still."""
         self._camera = self._camera_choice.value = way
-        self._shown_us = -1
+        self._shown_us = None
         place = to_scene(self.flights[0].pose(self.player.time_us).pos_ned)
         for client in self._server.get_clients().values():
-            if way == FOLLOW:
-                self.scene.close_up(client.camera, np.zeros(3))
-            else:
-                self.scene.close_up(client.camera, place)
+            self.scene.close_up(client.camera, np.zeros(3) if way == FOLLOW else place)
 
     def set_colour(self, what: str) -> None:
         """Colour the tracks by speed, distance from the setpoint, or run."""
@@ -208,12 +206,12 @@ class FlightPage:
     def set_scale(self, scale: float) -> None:
         """Draw the vehicles larger than they are."""
         self.scene.set_scale(scale)
-        self._legend.content, self._shown_us = _legend(self.scene), -1
+        self._legend.content, self._shown_us = _legend(self.scene), None
 
     def _set_layers(self) -> None:
         thrust, target, wind, marks = (box.value for box in self._layers)
         self.scene.set_layers(thrust=thrust, target=target, wind=wind, marks=marks)
-        self._shown_us = -1
+        self._shown_us = None
 
     @property
     def is_playing(self) -> bool:

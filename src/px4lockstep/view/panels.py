@@ -47,7 +47,7 @@ class PlotPanel:
     """
 
     def __init__(self, gui: Any, inbox: Inbox, flights: Sequence[ViewedFlight], span_us: tuple[int, int]) -> None:
-        self._flights, self._span_us = flights, span_us
+        self._flights, self._span_us, self._time_us = flights, span_us, span_us[0]
         self._window_us: int | None = None
         self._shown_us = span_us
         names = columns_of(flights)
@@ -65,31 +65,32 @@ class PlotPanel:
         """Plot another column, or none."""
         self._plots[number].name = "" if name == NONE else name
         self._draw()
+        self.show(self._time_us)
 
     def set_window(self, width_us: int | None) -> None:
         """Show the whole flight, or some time around the cursor."""
         self._window_us = width_us
-        if width_us is None:
-            self._shown_us = self._span_us
-            self._draw()
-        else:
-            self._shown_us = (0, 0)  # drawn with the next cursor
+        self._shown_us = self._span_us if width_us is None else self._around(width_us)
+        self._draw()
+        self.show(self._time_us)
 
     def show(self, time_us: int) -> None:
         """Move the cursor, and with it a window that follows it."""
+        self._time_us = time_us
         if self._window_us is not None:
             middle_us = (self._shown_us[0] + self._shown_us[1]) // 2
-            is_far = abs(time_us - middle_us) > REFRESH_PART * self._window_us
-            if is_far or self._shown_us[0] == self._shown_us[1]:
-                self._shown_us = (time_us - self._window_us // 2, time_us + self._window_us // 2)
+            if abs(time_us - middle_us) > REFRESH_PART * self._window_us:
+                self._shown_us = self._around(self._window_us)
                 self._draw()
         for plot in self._plots:
             plot.show(time_us, self._shown_us)
 
+    def _around(self, width_us: int) -> tuple[int, int]:
+        return self._time_us - width_us // 2, self._time_us + width_us // 2
+
     def _draw(self) -> None:
-        if self._shown_us[0] != self._shown_us[1]:
-            for plot in self._plots:
-                plot.draw(self._shown_us)
+        for plot in self._plots:
+            plot.draw(self._shown_us)
 
 
 class _Plot:

@@ -28,7 +28,7 @@ def legend_rows(scene: FlightScene) -> str:
             style = "dashed" if i % 2 else "solid"
             line = f"display:inline-block;width:2em;border-top:3px {style} rgb({red},{green},{blue});margin-right:.5em"
             rows.append(f'<div><span style="{line};vertical-align:middle"></span>{html.escape(flight.name)}</div>')
-    rows.append("<div>wireframe: setpoint; orange: nose and thrust</div>")
+    rows.append("<div>outline: setpoint; orange: nose and thrust</div>")
     if scene.marks:
         rows.append("<div>octahedra: events; cubes with !: faults</div>")
     if scene.scale > 1.005:
