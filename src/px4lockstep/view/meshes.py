@@ -1,6 +1,6 @@
-"""Meshes of a vehicle in body axes: body with arms and legs, nose, rotor discs and blades.
+"""Meshes of a vehicle in body axes: body with arms and legs, nose, rotor discs and blades; and marks.
 
-trimesh, a dependency of viser, is imported when a mesh is made, so that this module can be imported without it.
+Round bodies are revolved profiles. trimesh has them too, but takes a third of a second to import.
 """
 
 from collections.abc import Sequence
@@ -27,9 +27,8 @@ class Mesh(NamedTuple):
 def body_mesh(shape: VehicleShape) -> Mesh:
     """Return hull, arms, motors and legs."""
     arm = shape.arm_m
-    hull = _trimesh().creation.icosphere(subdivisions=2, radius=1.0)
-    hull.apply_scale((0.42 * arm, 0.27 * arm, 0.13 * arm))
-    parts = [hull]
+    hull = ball(3)
+    parts = [Mesh(hull.vertices * (0.42 * arm, 0.27 * arm, 0.13 * arm), hull.faces)]
     for rotor in shape.rotors:
         hub, axis = np.array(rotor.pos_body_m), np.array(rotor.axis_body)
         motor = 0.035 * rotor.radius_m + 0.055 * arm
@@ -46,11 +45,9 @@ def body_mesh(shape: VehicleShape) -> Mesh:
 def nose_mesh(shape: VehicleShape) -> Mesh:
     """Return the nose, an arrowhead that points forward: the front is told by its form, not only by its colour."""
     arm = shape.arm_m
-    cone = _trimesh().creation.cone(radius=0.17 * arm, height=0.42 * arm, sections=20)  # along z
-    cone.apply_scale((0.55, 1.0, 1.0))
-    cone.apply_transform(_trimesh().transformations.rotation_matrix(0.5 * np.pi, (0.0, 1.0, 0.0)))
-    cone.apply_translation((0.34 * arm, 0.0, 0.0))
-    return Mesh(cone.vertices, cone.faces)
+    cone = _revolved([(0.0, 0.0), (0.17 * arm, 0.0), (0.17 * arm, 0.0), (0.0, 0.42 * arm)], 20)
+    across, right, along = cone.vertices.T  # about z, which is to be forward
+    return Mesh(np.stack((along + 0.34 * arm, right, -0.55 * across), axis=1), cone.faces)
 
 
 def disc_mesh() -> Mesh:
@@ -99,26 +96,47 @@ def octahedron() -> Mesh:
 
 def ball(detail: int = 2) -> Mesh:
     """Return a sphere of radius 1 m."""
-    sphere = _trimesh().creation.icosphere(subdivisions=detail, radius=1.0)
-    return Mesh(sphere.vertices, sphere.faces)
+    up = np.linspace(-0.5 * np.pi, 0.5 * np.pi, 4 * detail + 1)
+    return _revolved(np.stack((np.cos(up), np.sin(up)), axis=1), 8 * detail)
 
 
 def cube() -> Mesh:
     """Return a cube with edges of 1.6 m, about as large as the other marks."""
-    box = _trimesh().creation.box((1.6, 1.6, 1.6))
-    return Mesh(box.vertices, box.faces)
+    corners = [(x, y, z) for x in (-0.8, 0.8) for y in (-0.8, 0.8) for z in (-0.8, 0.8)]
+    sides = ((0, 1, 3, 2), (4, 6, 7, 5), (0, 4, 5, 1), (2, 3, 7, 6), (0, 2, 6, 4), (1, 5, 7, 3))
+    return Mesh(np.array(corners), np.array([half for a, b, c, d in sides for half in ((a, b, c), (a, c, d))]))
 
 
-def _trimesh() -> Any:
-    import trimesh
+def _revolved(profile: Sequence[tuple[float, float]] | Array, sections: int = 16) -> Mesh:
+    """Return a profile of radii and heights, from below, revolved about z; a point given twice is a sharp edge."""
+    around = 2.0 * np.pi * np.arange(sections) / sections
+    circle = np.stack((np.cos(around), np.sin(around)), axis=1)
+    points = np.array(profile)
+    vertices = [np.column_stack((radius * circle, np.full(sections, height))) for radius, height in points]
+    here, following = np.arange(sections), (np.arange(sections) + 1) % sections
+    faces = []
+    for k in range(len(points) - 1):
+        if not np.array_equal(points[k], points[k + 1]):
+            low, high = k * sections, (k + 1) * sections
+            faces.append(np.stack((low + here, low + following, high + following), axis=1))
+            faces.append(np.stack((low + here, high + following, high + here), axis=1))
+    return Mesh(np.concatenate(vertices), np.concatenate(faces))
 
-    return trimesh
+
+def _tube(start: Array, end: Array, radius_m: float) -> Mesh:
+    """Return a cylinder from one point to another."""
+    length = float(np.linalg.norm(end - start))
+    if length == 0.0:  # of a rotor in the centre of mass
+        end, length = start + np.array((0.0, 0.0, 1e-6)), 1e-6
+    straight = _revolved([(0.0, 0.0), *[(radius_m, 0.0)] * 2, *[(radius_m, length)] * 2, (0.0, length)])
+    along = (end - start) / length
+    other = np.eye(3)[int(np.argmin(np.abs(along)))]
+    across = np.cross(other, along)
+    across /= np.linalg.norm(across)
+    return Mesh(straight.vertices @ np.stack((across, np.cross(along, across), along)) + start, straight.faces)
 
 
-def _tube(start: Array, end: Array, radius_m: float) -> Any:
-    return _trimesh().creation.cylinder(radius=radius_m, segment=np.array((start, end)), sections=16)
-
-
-def _joined(parts: Sequence[Any]) -> Mesh:
-    whole = _trimesh().util.concatenate(list(parts))
-    return Mesh(whole.vertices, whole.faces)
+def _joined(parts: Sequence[Mesh]) -> Mesh:
+    firsts = np.cumsum([0, *(len(part.vertices) for part in parts[:-1])])
+    faces = [part.faces + first for part, first in zip(parts, firsts, strict=True)]
+    return Mesh(np.concatenate([part.vertices for part in parts]), np.concatenate(faces))
