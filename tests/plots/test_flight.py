@@ -20,7 +20,7 @@ from px4lockstep.log.log import Log
 from px4lockstep.log.parquet import read_parquet, write_parquet
 from px4lockstep.plant.models import FreeFall, Oscillator
 from px4lockstep.plots.flight import plot_flight, save_plot
-from px4lockstep.plots.panels.style import STYLE
+from px4lockstep.plots.style import STYLE
 from px4lockstep.plots.waypoints import mission_waypoints
 from px4lockstep.px4.missions import load_mission
 from px4lockstep.scenario.scenario import Scenario

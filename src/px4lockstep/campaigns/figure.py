@@ -17,7 +17,7 @@ from px4lockstep.campaigns.statistics import CONFIDENCE
 from px4lockstep.campaigns.summary import NOTES
 from px4lockstep.errors import InputError
 from px4lockstep.plots.flight import DPI
-from px4lockstep.plots.panels.style import GREY, STYLE
+from px4lockstep.plots.style import GREY, STYLE
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

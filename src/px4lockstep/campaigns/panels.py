@@ -13,7 +13,7 @@ from px4lockstep.campaigns.results_table import MetricColumn, Results, Vector, i
 from px4lockstep.campaigns.sensitivity import Sensitivity
 from px4lockstep.campaigns.statistics import finite_of, wilson_bounds
 from px4lockstep.flights.outcome import is_success
-from px4lockstep.plots.panels.style import AXIS_COLOURS, FAULT, GREY
+from px4lockstep.plots.style import AXIS_COLOURS, FAULT, GREY
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -7,7 +7,7 @@ import numpy.typing as npt
 
 from px4lockstep.experiments.frequency import MINUS_3_DB, Margins
 from px4lockstep.plots.flight import DPI
-from px4lockstep.plots.panels.style import AXIS_COLOURS, GREY, STYLE
+from px4lockstep.plots.style import AXIS_COLOURS, GREY, STYLE
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from px4lockstep.plots.flight import DPI
-from px4lockstep.plots.panels.style import AXIS_COLOURS, GREY, STYLE
+from px4lockstep.plots.style import AXIS_COLOURS, GREY, STYLE
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -16,7 +16,7 @@ from px4lockstep.campaigns.panels import BAD, DARK, GOOD, say, shortened
 from px4lockstep.errors import InputError
 from px4lockstep.experiments.sweep_results import Sweep, SweepPoint
 from px4lockstep.plots.flight import DPI
-from px4lockstep.plots.panels.style import GREY, STYLE
+from px4lockstep.plots.style import GREY, STYLE
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -7,7 +7,7 @@ import numpy as np
 from px4lockstep.campaigns.panels import BAD, DARK, GOOD
 from px4lockstep.experiments.tuned import Tuned
 from px4lockstep.plots.flight import DPI
-from px4lockstep.plots.panels.style import GREY, STYLE
+from px4lockstep.plots.style import GREY, STYLE
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

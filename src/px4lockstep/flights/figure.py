@@ -1,14 +1,15 @@
 """The figure of a run, identical whether drawn from memory or from its run folder, and that of several runs."""
 
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from px4lockstep.autopilots.area import area_of
 from px4lockstep.errors import InputError, counted
 from px4lockstep.flights.alignment import alignment_by_clock, alignment_of, shifted
-from px4lockstep.flights.folder import read_log
+from px4lockstep.flights.folder import SUMMARY, read_log, read_summary
+from px4lockstep.flights.headline import facts_of, title_of
 from px4lockstep.flights.imported import draw_imported, import_report
 from px4lockstep.flights.recorded import SPEC
 from px4lockstep.flights.recording.file import read_recording
@@ -18,17 +19,22 @@ from px4lockstep.plots.view import WHOLE, View
 from px4lockstep.plots.waypoints import mission_waypoints
 from px4lockstep.px4.missions import Mission
 from px4lockstep.spec.load import load_spec
+from px4lockstep.spec.spec import Spec
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
+Summarized = Mapping[str, Any] | None
+"""The summary of a flight; None if the run is incomplete and has none."""
 
-def draw_flight(
-    log: Log, name: str, mission: Mission | None, home_deg: tuple[float, float], view: View = WHOLE
-) -> "Figure":
-    """Return the figure of a flight, titled with the aircraft's name, with the waypoints relative to home."""
+
+def draw_flight(log: Log, spec: Spec, mission: Mission | None, summary: Summarized, view: View = WHOLE) -> "Figure":
+    """Return the figure of a flight, titled with its outcome, with the waypoints relative to home."""
+    home_deg = spec.home.lat_deg, spec.home.lon_deg
     waypoints = mission_waypoints(mission, *home_deg) if mission is not None else {}
-    return view.draw(log, name, waypoints=waypoints, area=area_of(mission, *home_deg))
+    title = title_of(spec.aircraft.name, summary)
+    facts = facts_of(spec, None if summary is None else summary.get("digest"))
+    return view.draw(log, title, facts=facts, waypoints=waypoints, area=area_of(mission, *home_deg))
 
 
 def draw_folder(folder: str | Path, log: Log, view: View = WHOLE) -> tuple["Figure", str | None]:
@@ -47,8 +53,8 @@ def draw_folder(folder: str | Path, log: Log, view: View = WHOLE) -> tuple["Figu
         mission = spec.mission
     except InputError as error:  # the mission file was moved or removed
         problem = str(error)
-    home_deg = spec.home.lat_deg, spec.home.lon_deg
-    return draw_flight(log, spec.aircraft.name, mission, home_deg, view), problem
+    summary = read_summary(Path(folder)) if (Path(folder) / SUMMARY).exists() else None
+    return draw_flight(log, spec, mission, summary, view), problem
 
 
 def draw_sources(sources: Sequence[Path], labels: Sequence[str] = (), view: View = WHOLE) -> "Figure":

@@ -18,6 +18,7 @@ from px4lockstep.flights.folder import (
     write_text,
 )
 from px4lockstep.flights.outcome import IMPORTED
+from px4lockstep.flights.headline import SEPARATOR
 from px4lockstep.flights.recorded import SPEC
 from px4lockstep.flights.summary import summary_of_log
 from px4lockstep.io import to_json
@@ -96,4 +97,5 @@ def draw_imported(log: "Log", name: str, *, is_estimate: bool | None = None, vie
     """Return the figure of an imported flight."""
     if is_estimate is None:
         is_estimate = isinstance(log, ImportedLog) and log.report.state_is_estimate
-    return view.draw(log, f"{name}, PX4's estimate" if is_estimate else name, bands=True)
+    state = "the state is PX4's estimate" if is_estimate else "the state is the ground truth in the log"
+    return view.draw(log, f"{name}: imported", facts=f"no verdict{SEPARATOR}{state}", bands=True)

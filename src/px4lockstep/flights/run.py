@@ -154,9 +154,9 @@ class Run(ShownInNotebook):
         """
         from px4lockstep.flights.figure import draw_flight
 
-        home, view = self.spec.home, View(from_s, to_s, None if columns is None else tuple(columns))
-        home_deg = home.lat_deg, home.lon_deg
-        return draw_flight(self.log, self.spec.aircraft.name, self.flight.mission, home_deg, view)
+        view, summary = View(from_s, to_s, None if columns is None else tuple(columns)), self.summary
+        told = {"outcome": summary.outcome, "reason": summary.reason, "digest": summary.digest}
+        return draw_flight(self.log, self.spec, self.flight.mission, told, view)
 
     def save(
         self, folder: str | Path | None = None, *, plots: bool = True, force: bool = False, exports: Sequence[str] = ()

@@ -7,21 +7,34 @@ from px4lockstep.errors import InputError
 from px4lockstep.log.events import FlightEvent
 from px4lockstep.log.log import Log
 from px4lockstep.log.schema import COMPONENTS
-from px4lockstep.plots.flight import DPI
 from px4lockstep.plots.panels.lines import say_absent, thinned
 from px4lockstep.plots.panels.marks import draw_marks, list_of, numbered
-from px4lockstep.plots.panels.style import MOTOR_COLOURS, MOTOR_STYLES, STYLE
+from px4lockstep.plots.style import (
+    MOTOR_COLOURS,
+    MOTOR_STYLES,
+    NUMBERED_PAD_PT,
+    PAD_PT,
+    WIDTH_IN,
+    Margins,
+    add_head,
+    add_key,
+    add_notes,
+    figure_style,
+    hold_labels,
+    new_figure,
+    panel_grid,
+)
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-WIDTH_IN, PANEL_IN, MARGIN_IN = 17.0, 2.6, 1.4
+PANEL_IN, MARGIN_IN = 2.6, 1.4
 MAX_PANELS = 20
 
 
 def plot_columns(
-    logs: Mapping[str, Log], columns: Sequence[str], *, events: Iterable[FlightEvent] = (), title: str = ""
+    logs: Mapping[str, Log], columns: Sequence[str], *, events: Iterable[FlightEvent] = (), title: str = "", facts: str = ""
 ) -> "Figure":
     """Return a figure with a panel for each column.
 
@@ -30,14 +43,11 @@ def plot_columns(
         columns: Names of columns, at most 20.
         events: Events to mark, of a single flight.
         title: Title of the figure; the labels by default.
+        facts: Facts of the flight, drawn below the title.
 
     Raises:
         InputError: If there are no or too many columns, no log has one of them, or a log has no rows.
     """
-    from matplotlib import style
-
-    from px4lockstep.plots.shown import ShownFigure
-
     if not 1 <= len(columns) <= MAX_PANELS:
         raise InputError(f"{len(columns)} columns can't be plotted; give 1 to {MAX_PANELS}")
     for label, log in logs.items():
@@ -47,23 +57,24 @@ def plot_columns(
         if not any(_has(log, name) for log in logs.values()):
             next(iter(logs.values())).column(name)  # raises, with the reason
     marks = numbered(next(iter(logs.values())).time_us, events) if len(logs) == 1 else []
-    with style.context(["default", STYLE]):
-        height_in = MARGIN_IN + PANEL_IN * len(columns)
-        figure = ShownFigure(figsize=(WIDTH_IN, height_in), dpi=DPI, layout="constrained")
+    with figure_style():
+        figure = new_figure(WIDTH_IN, MARGIN_IN + PANEL_IN * len(columns))
+        head_in, foot_in = add_head(figure, title or ", ".join(logs), facts), add_notes(figure, list_of(marks))
+        grid = panel_grid(
+            figure, len(columns), 1, head_in=head_in, foot_in=foot_in, margins=Margins(left=1.0, right=0.3)
+        )
         first: Axes | None = None
         for i, name in enumerate(columns):
-            axes = figure.add_subplot(len(columns), 1, i + 1, sharex=first)
+            axes = figure.add_subplot(grid[i, 0], sharex=first)
             first = first or axes
-            _draw(axes, name, {label: log for label, log in logs.items() if _has(log, name)})
-            draw_marks(axes, marks)
+            pad_pt = NUMBERED_PAD_PT if i == 0 and marks else PAD_PT
+            _draw(axes, name, {label: log for label, log in logs.items() if _has(log, name)}, pad_pt)
+            draw_marks(axes, marks, is_numbered=i == 0)
             if i + 1 < len(columns):
                 axes.tick_params(labelbottom=False)
         assert first is not None
         first.set_xlim(min(log.time_s[0] for log in logs.values()), max(log.time_s[-1] for log in logs.values()))
         figure.axes[-1].set_xlabel("time [s]")
-        figure.suptitle(title or ", ".join(logs), fontsize=16, fontweight="bold", x=0.012, ha="left")
-        if marks:
-            figure.supxlabel(list_of(marks), fontsize=11, x=0.012, ha="left", linespacing=1.45)
     return figure
 
 
@@ -76,11 +87,13 @@ def _has(log: Log, name: str) -> bool:
     return True
 
 
-def _draw(axes: "Axes", name: str, logs: Mapping[str, Log]) -> None:
+def _draw(axes: "Axes", name: str, logs: Mapping[str, Log], pad_pt: float) -> None:
     """Draw a column of each flight: components by colour, or by style if there are several flights."""
     log = next(iter(logs.values()))
     unit = log.unit(name)
-    axes.set(title=name, ylabel="" if unit == "1" else f"[{unit}]")
+    axes.set_title(name, pad=pad_pt)
+    axes.set_ylabel("" if unit == "1" else f"[{unit}]")
+    hold_labels(axes, left_in=0.75)
     for i, (label, each) in enumerate(logs.items()):
         values = each[name]
         lines = [(label if len(logs) > 1 else "_", values)]
@@ -94,7 +107,6 @@ def _draw(axes: "Axes", name: str, logs: Mapping[str, Log]) -> None:
                 "ls": MOTOR_STYLES[line_style % len(MOTOR_STYLES)],
             }
             axes.plot(*thinned(each.time_s, line), label=text, **look)
-    if axes.get_legend_handles_labels()[1]:
-        axes.legend(loc="upper right", ncols=6)
+    add_key(axes, above_pt=pad_pt)
     if not axes.lines:
         say_absent(axes)

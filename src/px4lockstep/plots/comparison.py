@@ -11,9 +11,17 @@ import numpy as np
 import numpy.typing as npt
 
 from px4lockstep.integrators.solver import Integrator
-from px4lockstep.plots.flight import DPI
 from px4lockstep.plots.panels.lines import use_log_scale
-from px4lockstep.plots.panels.style import AXIS_COLOURS, GREY, STYLE
+from px4lockstep.plots.style import (
+    AXIS_COLOURS,
+    GREY,
+    WIDTH_IN,
+    Margins,
+    add_head,
+    figure_style,
+    new_figure,
+    panel_grid,
+)
 from px4lockstep.verification.comparison import Comparison
 from px4lockstep.verification.local_defect import LocalDefect
 from px4lockstep.verification.quantities import Quantity
@@ -24,7 +32,7 @@ if TYPE_CHECKING:
 
 Vector = npt.NDArray[np.float64]
 
-SIZE_IN = (17.0, 9.5)
+HEIGHT_IN = 9.5
 POINTS = 360
 LINES: tuple[dict[str, Any], ...] = (
     {"color": AXIS_COLOURS[2], "ls": "-", "lw": 2.6},
@@ -47,7 +55,7 @@ def plot_comparison(comparison: Comparison) -> "Figure":
         if size > 0.0:
             last.plot([thousands], [size], ls="", ms=12, marker=MARKS[i % len(MARKS)], color=_line(i)["color"])
             last.annotate(flown.name, (thousands, size), (9, 6), textcoords="offset points", fontsize=11)
-    _name(last, f"max {quantity.name} error [{quantity.unit}] and cost")
+    last.set_title(f"max {quantity.name} error [{quantity.unit}] and cost")
     use_log_scale(last)
     last.set_xlabel("RHS evaluations, in thousands")
     last.minorticks_off()
@@ -72,7 +80,7 @@ def plot_local_defect(measured: LocalDefect) -> "Figure":
         where, words = (0.98, 1.25 * ratio), f"{defect.name}: median {ratio:.2f}"
         last.text(*where, words, transform=last.get_yaxis_transform(), ha="right", fontsize=11, bbox=BOX)
     step_ms = measured.step_us / 1e3
-    _name(last, f"{quantity.name} at {step_ms:g} ms / at {step_ms / 2:g} ms")
+    last.set_title(f"{quantity.name} at {step_ms:g} ms / at {step_ms / 2:g} ms")
     last.set(yscale="log", ylim=(0.9, 200.0), xlim=(0.0, float(measured.time_s[-1])), xlabel="time [s]")
     ticks = [1, 2, 4, 8, 16, 32, 64, 128]
     last.set_yticks(ticks, labels=[str(tick) for tick in ticks])
@@ -84,33 +92,26 @@ def _draw(
     quantities: Sequence[Quantity], time_s: Vector, errors: Mapping[str, Mapping[str, Vector]], title: str
 ) -> tuple["Figure", "Axes"]:
     """Draw one panel per quantity; return the figure and an unused panel."""
-    from matplotlib import style
-
-    from px4lockstep.plots.shown import ShownFigure
-
-    with style.context(["default", STYLE, {"axes.titlepad": 8.0}]):
-        figure = ShownFigure(figsize=SIZE_IN, dpi=DPI, layout="constrained")
+    with figure_style():
+        figure = new_figure(WIDTH_IN, HEIGHT_IN)
         columns = -(-(len(quantities) + 1) // 2)
-        panels = figure.subplots(2, columns, squeeze=False).ravel()
-        for axes, quantity in zip(panels, quantities, strict=False):
+        margins = Margins(bottom=0.65, between_rows=0.95, between_columns=0.75)
+        grid = panel_grid(figure, 2, columns, head_in=add_head(figure, title) + 0.35, margins=margins)
+        panels = [figure.add_subplot(grid[i // columns, i % columns]) for i in range(len(quantities))]
+        for axes, quantity in zip(panels, quantities, strict=True):
             for i, (name, series) in enumerate(errors.items()):
                 line = _largest_of_groups(time_s, series[quantity.name])
                 axes.plot(*line, label=name, drawstyle="steps-post", **_line(i))
-            _name(axes, f"{quantity.name} [{quantity.unit}]")
+            axes.set_title(f"{quantity.name} [{quantity.unit}]")
             use_log_scale(axes)
             axes.minorticks_off()
             axes.set_xlim(0.0, float(time_s[-1]))
             axes.set_xlabel("time [s]")
-        for axes in panels[len(quantities) : -1]:
-            axes.set_visible(False)
+        key: dict[str, Any] = {"fontsize": 13, "handlelength": 3.2, "loc": "upper right", "ncols": len(errors)}
         handles, labels = panels[0].get_legend_handles_labels()
-        figure.legend(handles, labels, loc="outside upper right", ncols=len(labels), fontsize=13, handlelength=3.2)
-        figure.suptitle(title, fontsize=16, fontweight="bold", x=0.012, ha="left")
-    return figure, panels[-1]
-
-
-def _name(axes: "Axes", title: str) -> None:
-    axes.set_title(title, loc="left", fontsize=12.5, fontweight="bold")
+        figure.legend(handles, labels, bbox_to_anchor=(0.99, 1.0 - 0.55 / HEIGHT_IN), **key)
+        last = figure.add_subplot(grid[1, columns - 1])
+    return figure, last
 
 
 def _line(i: int) -> dict[str, Any]:

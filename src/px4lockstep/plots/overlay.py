@@ -9,9 +9,22 @@ import numpy.typing as npt
 from px4lockstep.errors import InputError
 from px4lockstep.log.log import Log
 from px4lockstep.log.resampling import interpolated
-from px4lockstep.plots.flight import DPI
-from px4lockstep.plots.panels.lines import say_absent, thinned, use_log_scale
-from px4lockstep.plots.panels.style import AXIS_COLOURS, FAULT, MOTOR_COLOURS, MOTOR_STYLES, STYLE
+from px4lockstep.plots.panels.errors import distances
+from px4lockstep.plots.panels.lines import say, say_absent, thinned, use_log_scale
+from px4lockstep.plots.style import (
+    AXIS_COLOURS,
+    EDGE_IN,
+    FAULT,
+    MOTOR_COLOURS,
+    MOTOR_STYLES,
+    WIDTH_IN,
+    above,
+    add_head,
+    figure_style,
+    hold_labels,
+    new_figure,
+    panel_grid,
+)
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -19,7 +32,9 @@ if TYPE_CHECKING:
 
 Array = npt.NDArray[Any]
 
-SIZE_IN = (17.0, 12.5)
+HEIGHT_IN = 11.8
+MAX_LISTED = 24
+"""Flights that the key lists; of more, it lists the first and the last, between which the colours change gradually."""
 MIN_SHARED = 0.1
 """Fraction of the rows, in the time that two logs cover, below which a log is interpolated."""
 TWO_LOOKS: tuple[dict[str, Any], ...] = (
@@ -46,31 +61,34 @@ def distance_between(first: Log, second: Log) -> tuple[Array, Array]:
     return first.time_s[ours], apart_m
 
 
-def plot_overlay(logs: Mapping[str, Log], *, title: str = "", parts_at_s: float | None = None) -> "Figure":
+def plot_overlay(
+    logs: Mapping[str, Log], *, title: str = "", facts: str = "", parts_at_s: float | None = None
+) -> "Figure":
     """Return a figure with several flights overlaid.
 
     Args:
         logs: The logs by label, with at least the position. A flight without the column of a panel is not in it.
         title: Title of the figure; the labels by default.
+        facts: Facts of the flights, drawn below the title.
         parts_at_s: Time at which to draw a line, for example where two flights diverge.
 
     Raises:
         InputError: If there is no log, or one has no position or no rows.
     """
-    from matplotlib import style
-
-    from px4lockstep.plots.shown import ShownFigure
-
     if not logs:
         raise InputError("there is nothing to plot; give at least one log")
     for label, log in logs.items():
         if "pos_ned" not in log or not log.rows:
             raise InputError(f"can't plot the log of {label!r}: it has no rows, or no column pos_ned")
     looks = dict(zip(logs, _looks(len(logs)), strict=True))
-    with style.context(["default", STYLE]):
-        figure = ShownFigure(figsize=SIZE_IN, dpi=DPI, layout="constrained")
-        grid = figure.add_gridspec(4, 3, width_ratios=(1.08, 1.0, 1.0))
-        _draw_track(figure.add_subplot(grid[0:2, 0]), logs, looks)
+    with figure_style():
+        listed = list(logs) if len(logs) <= MAX_LISTED else [next(iter(logs)), list(logs)[-1]]
+        columns = max(1, int((WIDTH_IN - 2 * EDGE_IN) / (0.65 + 0.085 * max(map(len, listed)))))
+        key_in = 0.1 + 0.2 * -(-len(listed) // columns)
+        figure = new_figure(WIDTH_IN, HEIGHT_IN + key_in)
+        head_in = add_head(figure, title or _names(logs), facts)
+        grid = panel_grid(figure, 4, 3, head_in=head_in + key_in, widths=(1.08, 1.0, 1.0))
+        _draw_track(above(figure.add_subplot(grid[0:2, 0]), 0.32), logs, looks)
         first: Axes | None = None
         for row, column, name, unit, needs, values in PANELS:
             axes = figure.add_subplot(grid[row, column], sharex=first)
@@ -84,12 +102,30 @@ def plot_overlay(logs: Mapping[str, Log], *, title: str = "", parts_at_s: float 
         last = figure.add_subplot(grid[3, 2], sharex=first)
         _draw_distances(last, logs, looks)
         for axes in figure.axes[1:]:
+            hold_labels(axes)
             if parts_at_s is not None:
                 axes.axvline(parts_at_s, color=FAULT, lw=1.3, ls=":", zorder=1)
-        for axes in figure.axes[-3:]:
+        for axes in figure.axes[1:-3]:
+            axes.tick_params(labelbottom=False)
+        for axes in (figure.axes[-3], figure.axes[-2], last):
             axes.set_xlabel("time [s]")
-        figure.suptitle(title or ", ".join(logs), fontsize=16, fontweight="bold", x=0.012, ha="left")
+            axes.tick_params(labelbottom=True)
+        _add_key(figure, listed, head_in, columns)
     return figure
+
+
+def _names(logs: Mapping[str, Log]) -> str:
+    """Return the labels of a few flights, or the number of many."""
+    return ", ".join(logs) if len(logs) <= len(MOTOR_COLOURS) else f"{len(logs)} flights"
+
+
+def _add_key(figure: "Figure", listed: Sequence[str], head_in: float, columns: int) -> None:
+    """Add one legend for all panels, below the title."""
+    lines = {str(line.get_label()): line for line in figure.axes[0].lines}
+    place = (EDGE_IN / WIDTH_IN, 1.0 - (head_in - 0.05) / figure.get_figheight())
+    figure.legend(
+        [lines[label] for label in listed], listed, loc="upper left", bbox_to_anchor=place, ncols=columns, fontsize=11
+    )
 
 
 def _looks(count: int) -> Sequence[dict[str, Any]]:
@@ -101,7 +137,11 @@ def _looks(count: int) -> Sequence[dict[str, Any]]:
         return [{"color": MOTOR_COLOURS[i], "ls": styles[i]} for i in range(count)]
     from matplotlib import colormaps
 
-    return [{"color": colormaps["viridis"](0.92 * i / (count - 1)), "lw": 1.3} for i in range(count)]
+    alpha = 0.9 if count <= MAX_LISTED else 0.5
+    return [
+        {"color": colormaps["viridis"](0.92 * i / (count - 1)), "lw": 1.2, "alpha": alpha, "ls": MOTOR_STYLES[i % 3]}
+        for i in range(count)
+    ]
 
 
 def _draw_track(axes: "Axes", logs: Mapping[str, Log], looks: Mapping[str, dict[str, Any]]) -> None:
@@ -109,12 +149,12 @@ def _draw_track(axes: "Axes", logs: Mapping[str, Log], looks: Mapping[str, dict[
     for label, log in logs.items():
         pos = log["pos_ned"]
         axes.plot(pos[:, 1], pos[:, 0], label=label, **looks[label])
-        axes.plot(pos[-1, 1], pos[-1, 0], "X", ms=10, color=looks[label]["color"], mec="white", mew=0.8, zorder=5)
+        axes.plot(pos[-1, 1], pos[-1, 0], "s", ms=8, color=looks[label]["color"], mec="white", mew=1.0, zorder=5)
     start = next(iter(logs.values()))["pos_ned"][0]
     axes.plot(start[1], start[0], "^", ms=13, mfc="none", mec="0.1", mew=1.6, zorder=5)
     axes.set_aspect("equal", adjustable="datalim")
     axes.set(xlabel="east [m]", ylabel="north [m]")
-    axes.legend(loc="best", ncols=1 + (len(logs) - 1) // 12)
+    axes.margins(0.08)
 
 
 def _draw_distances(axes: "Axes", logs: Mapping[str, Log], looks: Mapping[str, dict[str, Any]]) -> None:
@@ -129,7 +169,7 @@ def _draw_distances(axes: "Axes", logs: Mapping[str, Log], looks: Mapping[str, d
     if axes.lines:
         use_log_scale(axes)
     else:
-        axes.text(0.5, 0.5, "none", transform=axes.transAxes, ha="center", color="0.45")
+        say(axes, "none")
 
 
 def _tilt(log: Log) -> Array:
@@ -168,7 +208,7 @@ PANELS: tuple[tuple[int, int, str, str, str, Callable[[Log], Array]], ...] = (
     (0, 2, "Speed over ground", "[m/s]", "vel_ned", lambda log: np.linalg.norm(log["vel_ned"], axis=1)),
     (1, 1, "Tilt", "[°]", "q_bn", _tilt),
     (1, 2, "Heading", "[°]", "q_bn", _heading),
-    (2, 0, "Air density", "[kg/m³]", "air_density_kg_m3", lambda log: log["air_density_kg_m3"]),
+    (2, 0, "Tracking error", "[m]", "pos_sp_ned", lambda log: np.hypot(*distances(log, log["pos_sp_ned"]))),
     (2, 1, "Mean motor command", "[1]", "motors", _mean("motors")),
     (2, 2, "Mean rotor speed", "[rad/s]", "rotor_speed_rad_s", _mean("rotor_speed_rad_s")),
     (3, 0, "Battery current", "[A]", CURRENT, lambda log: log[_of(log, CURRENT)].sum(axis=1)),

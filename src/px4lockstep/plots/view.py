@@ -36,7 +36,8 @@ class View:
         if self.columns is None:
             return plot_flight(log, title=title, from_s=self.from_s, to_s=self.to_s, **options)
         marks = events_of(log, options.get("area"))
-        return plot_columns({title: self.cut(log)}, self.columns, events=marks, title=title)
+        facts = options.get("facts", "")
+        return plot_columns({title: self.cut(log)}, self.columns, events=marks, title=title, facts=facts)
 
 
 WHOLE = View()

@@ -7,15 +7,18 @@ import numpy as np
 import numpy.typing as npt
 
 from px4lockstep.log.log import Log
-from px4lockstep.plots.panels.style import AXIS_COLOURS, GREY, MOTOR_COLOURS, MOTOR_STYLES, SETPOINT_COLOURS
+from px4lockstep.plots.style import AXIS_COLOURS, GREY, MOTOR_COLOURS, SETPOINT_COLOURS
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 Vector = npt.NDArray[Any]
 
-POINTS = 3_000
-"""Maximum number of rows of a line before the minimum and maximum of groups of rows are drawn instead."""
+POINTS = 1_200
+"""Maximum number of rows of a line before the minimum and maximum of groups of rows are drawn instead: a panel has 500
+pixels."""
+LANE = 0.86
+"""Height of a line in its lane, of the height of the lane."""
 
 
 def draw_components(
@@ -25,6 +28,7 @@ def draw_components(
     wanted: Vector | None,
     names: tuple[str, ...],
     is_noisy: bool = False,
+    width: float = 1.7,
 ) -> None:
     """Draw components with their setpoints; noisy setpoints are drawn faint, with their running mean."""
     if actual is None:
@@ -33,28 +37,39 @@ def draw_components(
     for i, name in enumerate(names):
         if wanted is not None and is_noisy:
             draw_line(axes, log, wanted[:, i], color=AXIS_COLOURS[i], lw=0.8, alpha=0.22, zorder=1.5)
-        draw_line(axes, log, actual[:, i], color=AXIS_COLOURS[i], label=name)
+        draw_line(axes, log, actual[:, i], color=AXIS_COLOURS[i], lw=width, label=name)
     for i in range(len(names) if wanted is not None else 0):
         assert wanted is not None
         line = running_mean(log, wanted[:, i]) if is_noisy else thinned(log.time_s, wanted[:, i])
         draw_setpoint(axes, line, SETPOINT_COLOURS[i], "setpoints" if i == 0 else "_")
-    add_key(axes)
 
 
 def draw_many(axes: "Axes", log: Log, values: Vector | None, name: str) -> None:
-    """Draw one line per motor, rotor or battery; several are drawn faint, with their running means on top."""
+    """Draw one line per battery."""
     if values is None:
         say_absent(axes)
         return
-    count = values.shape[1]
-    if count == 1:
-        draw_line(axes, log, values[:, 0], color=AXIS_COLOURS[0], lw=1.3)
+    for i in range(values.shape[1]):
+        label = f"{name} {i + 1}" if values.shape[1] > 1 else "_"
+        draw_line(axes, log, values[:, i], color=MOTOR_COLOURS[i % len(MOTOR_COLOURS)], lw=1.3, label=label)
+
+
+def draw_lanes(axes: "Axes", log: Log, values: Vector | None, top: float) -> None:
+    """Draw one line per motor or rotor, each in its own lane from 0 to a common maximum, so that none covers another."""
+    if values is None or not values.shape[1]:
+        say_absent(axes)
         return
+    count = values.shape[1]
     for i in range(count):
-        colour, style = MOTOR_COLOURS[i % len(MOTOR_COLOURS)], MOTOR_STYLES[i % len(MOTOR_STYLES)]
-        draw_line(axes, log, values[:, i], color=colour, lw=0.8, alpha=0.25)
-        axes.plot(*running_mean(log, values[:, i]), color=colour, ls=style, lw=1.9, label=f"{i + 1}", zorder=3)
-    add_key(axes, title=name, columns=count if count <= 8 else 6)
+        base = float(count - 1 - i)
+        colour = MOTOR_COLOURS[i % len(MOTOR_COLOURS)]
+        draw_line(axes, log, base + LANE / top * np.clip(values[:, i], 0.0, top), color=colour, lw=1.0)
+    x, y = np.tile([0.0, 1.0, np.nan], count), np.repeat(np.arange(float(count)), 3)
+    axes.plot(x, y, color="0.6", lw=0.8, zorder=1, transform=axes.get_yaxis_transform(), label="_lanes")
+    axes.set_yticks([count - 1 - i + 0.5 * LANE for i in range(count)], labels=[str(i + 1) for i in range(count)])
+    axes.tick_params(axis="y", length=0)
+    axes.grid(visible=False, axis="y")
+    axes.set_ylim(-0.04 * count, count)
 
 
 def draw_line(axes: "Axes", log: Log, values: Vector, **options: Any) -> None:
@@ -104,17 +119,11 @@ def use_log_scale(axes: "Axes") -> None:
     axes.yaxis.set_minor_formatter("")
 
 
-def add_key(axes: "Axes", title: str = "", columns: int = 4) -> None:
-    """Add the legend, with space for it above the lines."""
-    low, high = axes.get_ylim()
-    axes.set_ylim(low, high + 0.2 * (high - low))
-    handles, labels = axes.get_legend_handles_labels()
-    if title:
-        labels = [f"{title} {label}" if i == 0 else label for i, label in enumerate(labels)]
-    length = 1.8 if columns <= 6 else 1.2
-    axes.legend(handles, labels, loc="upper right", ncols=columns, handlelength=length)
-
-
 def say_absent(axes: "Axes") -> None:
     """Write into the panel that the log lacks this quantity."""
-    axes.text(0.5, 0.5, "not in this log", transform=axes.transAxes, ha="center", va="center", color=GREY)
+    say(axes, "not in this log")
+
+
+def say(axes: "Axes", words: str) -> None:
+    """Write into an empty panel why there is nothing to draw."""
+    axes.text(0.5, 0.5, words, transform=axes.transAxes, ha="center", va="center", color=GREY)

@@ -8,7 +8,7 @@ import numpy.typing as npt
 
 from px4lockstep.log.events import FlightEvent, mode_name
 from px4lockstep.log.log import Log
-from px4lockstep.plots.panels.style import EVENT, FAULT, GREY, MODE_TINTS
+from px4lockstep.plots.style import EVENT, FAULT, GREY, MODE_TINTS, SMALL_PT
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -35,23 +35,19 @@ def numbered(time_us: npt.NDArray[Any], events: Iterable[FlightEvent]) -> Marks:
     return [(str(i + 1), group) for i, group in enumerate(groups)]
 
 
-def draw_marks(axes: "Axes", marks: Marks) -> None:
-    """Draw a line for each event and the number of its marker above; faults have a heavier line."""
-    for number, group in marks:
+def draw_marks(axes: "Axes", marks: Marks, *, is_numbered: bool = True) -> None:
+    """Draw a line for each event, heavier for faults, and the numbers of the markers above."""
+    for is_fault, colour, width in ((False, EVENT, 0.9), (True, FAULT, 1.6)):
+        times_s = [event.time_us / 1e6 for _, group in marks for event in group if event.is_fault == is_fault]
+        if times_s:  # one line with gaps, which is drawn much faster than many
+            x, y = np.repeat(times_s, 3), np.tile([0.0, 1.0, np.nan], len(times_s))
+            look: dict[str, Any] = {"color": colour, "lw": width, "ls": (0, (1, 1.5)), "zorder": 1, "scalex": False}
+            axes.plot(x, y, transform=axes.get_xaxis_transform(), label="_events", scaley=False, **look)
+    for number, group in marks if is_numbered else ():
         is_fault = any(event.is_fault for event in group)
-        colour = FAULT if is_fault else EVENT
-        for event in group:
-            width = 1.6 if event.is_fault else 0.9
-            axes.axvline(event.time_us / 1e6, color=colour, lw=width, ls=(0, (1, 1.5)), zorder=1)
-        weight, text_colour = ("bold", colour) if is_fault else ("normal", "0.3")
+        weight, colour = ("bold", FAULT) if is_fault else ("normal", "0.3")
         place: dict[str, Any] = {"xycoords": ("data", "axes fraction"), "textcoords": "offset points"}
-        style: dict[str, Any] = {
-            "ha": "center",
-            "va": "bottom",
-            "fontsize": 9.0,
-            "color": text_colour,
-            "fontweight": weight,
-        }
+        style: dict[str, Any] = {"ha": "center", "va": "bottom", "fontsize": SMALL_PT, "color": colour, "fontweight": weight}
         axes.annotate(number, (group[0].time_us / 1e6, 1.0), (0, 1), **place, **style, annotation_clip=False)
 
 
@@ -69,7 +65,7 @@ def draw_modes(axes: "Axes", log: Log, *, named: bool = False) -> None:
         name = mode_name(mode)
         if named and end_s - begin_s > NAME_WIDTH * len(name) * float(time_s[-1] - time_s[0]):
             place = ((begin_s + end_s) / 2.0, 0.02)
-            axes.annotate(name, place, xycoords=("data", "axes fraction"), ha="center", fontsize=9.0, color=GREY)
+            axes.annotate(name, place, xycoords=("data", "axes fraction"), ha="center", fontsize=SMALL_PT, color=GREY)
 
 
 def list_of(marks: Marks) -> str:

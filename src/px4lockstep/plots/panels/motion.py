@@ -8,8 +8,8 @@ from px4lockstep.log.angles import euler_angles
 from px4lockstep.log.events import mission_times_us
 from px4lockstep.log.log import Log
 from px4lockstep.plots.panels import lines
-from px4lockstep.plots.panels.lines import Vector, add_key, draw_components, draw_line, draw_setpoint
-from px4lockstep.plots.panels.style import AXIS_COLOURS, SETPOINT_COLOURS
+from px4lockstep.plots.panels.lines import Vector, draw_components, draw_line, draw_setpoint
+from px4lockstep.plots.style import AXIS_COLOURS, SETPOINT_COLOURS
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -28,7 +28,6 @@ def draw_height(axes: "Axes", log: Log) -> None:
         axes.plot(
             log.time_s[rows], height_m[rows], "o", ms=5.5, mfc="white", mec="0.15", label="waypoint reached", zorder=5
         )
-    add_key(axes)
 
 
 def draw_velocity(axes: "Axes", log: Log) -> None:
@@ -38,7 +37,7 @@ def draw_velocity(axes: "Axes", log: Log) -> None:
 
 def draw_tilt(axes: "Axes", log: Log) -> None:
     """Draw roll and pitch."""
-    draw_components(axes, log, *_angles(log), ("roll", "pitch"), is_noisy=True)
+    draw_components(axes, log, *map(_cut_jumps, _angles(log)), ("roll", "pitch"), is_noisy=True)
 
 
 def draw_heading(axes: "Axes", log: Log) -> None:
@@ -47,11 +46,12 @@ def draw_heading(axes: "Axes", log: Log) -> None:
     if actual is None:
         lines.say_absent(axes)
         return
-    draw_line(axes, log, actual[:, 2], color=AXIS_COLOURS[2], label="flown", lw=2.2)
+    flown_deg = unwrapped(actual[:, 2])
+    draw_line(axes, log, flown_deg, color=AXIS_COLOURS[2], label="flown", lw=2.2)
     if wanted is not None:
-        draw_setpoint(axes, lines.thinned(log.time_s, wanted[:, 2]), SETPOINT_COLOURS[2], "setpoint")
+        wanted_deg = near(unwrapped(wanted[:, 2]), flown_deg)
+        draw_setpoint(axes, lines.thinned(log.time_s, wanted_deg), SETPOINT_COLOURS[2], "setpoint")
     lines.widen(axes, 10.0)
-    add_key(axes)
 
 
 def draw_rates(axes: "Axes", log: Log) -> None:
@@ -62,19 +62,40 @@ def draw_rates(axes: "Axes", log: Log) -> None:
     draw_components(axes, log, actual, wanted, ("x", "y", "z"), is_noisy=True)
 
 
+def unwrapped(angles_deg: Vector) -> Vector:
+    """Return angles without jumps by full turns; rows without an angle are NaN, and angles continue after them."""
+    result = np.full(len(angles_deg), np.nan)
+    is_there = np.isfinite(angles_deg)
+    result[is_there] = np.unwrap(angles_deg[is_there], period=360.0)
+    return result
+
+
+def near(angles_deg: Vector, others_deg: Vector) -> Vector:
+    """Return angles shifted by the full turns that bring most of them to the others."""
+    apart = angles_deg - others_deg
+    is_there = np.isfinite(apart)
+    return angles_deg - 360.0 * round(float(np.median(apart[is_there])) / 360.0) if is_there.any() else angles_deg
+
+
 def _angles(log: Log) -> tuple[Vector | None, Vector | None]:
     """Return attitude and attitude setpoint as Euler angles [°], NaN without a setpoint."""
-    wanted = log.get("q_sp")
+    actual, wanted = log.get("euler_bn"), log.get("q_sp")
     if wanted is not None:
         is_set = np.linalg.norm(wanted, axis=1) > 0.5
-        wanted = np.where(is_set[:, np.newaxis], euler_angles(wanted), np.nan)
-    return _cut_jumps(log.get("euler_bn")), _cut_jumps(wanted)
+        wanted = np.where(is_set[:, np.newaxis], np.degrees(_euler_angles(wanted)), np.nan)
+    return None if actual is None else np.degrees(actual), wanted
 
 
-def _cut_jumps(angles: Vector | None) -> Vector | None:
-    """Return angles in degrees, with a gap where an angle wraps around."""
-    if angles is None:
-        return None
-    cut = np.degrees(angles)
-    cut[1:][np.abs(np.diff(cut, axis=0)) > 180.0] = np.nan
-    return cut
+def _euler_angles(q: Vector) -> Vector:
+    """Return roll, pitch and yaw; unlike those of the log, which are bit-identical on every machine, fast."""
+    w, x, y, z = q.T
+    roll = np.arctan2(2.0 * (w * x + y * z), 1.0 - 2.0 * (x * x + y * y))
+    pitch = np.arcsin(np.clip(2.0 * (w * y - z * x), -1.0, 1.0))
+    return np.stack([roll, pitch, np.arctan2(2.0 * (w * z + x * y), 1.0 - 2.0 * (y * y + z * z))], axis=1)
+
+
+def _cut_jumps(angles_deg: Vector | None) -> Vector | None:
+    """Return angles with a gap where they wrap around, as in a tumble."""
+    if angles_deg is not None:
+        angles_deg[1:][np.abs(np.diff(angles_deg, axis=0)) > 180.0] = np.nan
+    return angles_deg

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from px4lockstep.log.log import Log
-from px4lockstep.plots.panels.lines import Vector, draw_many, widen
+from px4lockstep.plots.panels.lines import Vector, draw_lanes, draw_many, widen
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -15,15 +15,21 @@ FULL_PERCENT = 100.5
 
 
 def draw_motors(axes: "Axes", log: Log) -> None:
-    """Draw the motor commands."""
-    axes.set_ylim(0.0, 1.0)
-    draw_many(axes, log, log.get("motors"), "motor")
-    axes.set_yticks([0.0, 0.25, 0.5, 0.75, 1.0])
+    """Draw the motor commands, each in its own lane."""
+    motors, top = log.get("motors"), 1.0
+    if motors is not None and np.isfinite(motors).any():
+        top = float(np.clip(np.ceil(10.0 * np.nanmax(motors)) / 10.0, 0.1, 1.0))
+    draw_lanes(axes, log, motors, top)
+    axes.set_ylabel(f"motor, each 0 to {top:g}")
 
 
 def draw_rotors(axes: "Axes", log: Log) -> None:
-    """Draw the rotor speeds."""
-    draw_many(axes, log, log.get("rotor_speed_rad_s"), "rotor")
+    """Draw the rotor speeds, each in its own lane."""
+    speeds, top = log.get("rotor_speed_rad_s"), 100.0
+    if speeds is not None and np.isfinite(speeds).any():
+        top = float(max(100.0, 100.0 * np.ceil(speeds[np.isfinite(speeds)].max() / 100.0)))
+    draw_lanes(axes, log, speeds, top)
+    axes.set_ylabel(f"rotor, each 0 to {top:g}")
 
 
 def draw_volts(axes: "Axes", log: Log) -> None:

@@ -9,11 +9,13 @@ from px4lockstep.autopilots.area import Area
 from px4lockstep.errors import InputError
 from px4lockstep.log.log import Log
 from px4lockstep.plots.panels.lines import Vector
-from px4lockstep.plots.panels.style import AXIS_COLOURS, FAULT, GREY
+from px4lockstep.plots.style import AXIS_COLOURS, GREY, SMALL_PT, add_key
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
+WIND_ROOM = 0.12
+"""Space for the arrow of the wind below the track, of the height of the track."""
 Places = Mapping[int, tuple[float, float]]
 """North and east [m] by the number of the mission item."""
 
@@ -39,27 +41,24 @@ def draw_track(axes: "Axes", log: Log, places: Places, area: Area) -> None:
     if "pos_sp_ned" in log:
         wanted = log["pos_sp_ned"]
         axes.plot(wanted[:, 1], wanted[:, 0], "--", color="0.25", lw=1.1, label="setpoint", zorder=3)
-    axes.plot(pos[:, 1], pos[:, 0], color=AXIS_COLOURS[0], lw=2.4, alpha=0.85, label="flown", zorder=2)
+    axes.plot(pos[:, 1], pos[:, 0], color=AXIS_COLOURS[0], lw=2.4, alpha=0.85, zorder=2)
     corners = np.array(list(places.values())).reshape(-1, 2)
     if places:
         axes.plot(corners[:, 1], corners[:, 0], "o", ms=15, mfc="white", mec="0.2", mew=1.3, label="waypoint", zorder=4)
         _number_places(axes, places)
     axes.plot(pos[0, 1], pos[0, 0], "^", ms=15, mfc="none", mec="0.1", mew=1.8, ls="none", label="start", zorder=5)
-    axes.plot(pos[-1, 1], pos[-1, 0], "X", ms=10, color=FAULT, ls="none", label="end", mec="white", mew=0.8, zorder=5)
+    axes.plot(pos[-1, 1], pos[-1, 0], "s", ms=9, color="0.1", ls="none", label="end", mec="white", mew=1.2, zorder=5)
     axes.set_xlabel("east [m]")
     axes.set_ylabel("north [m]")
     rally = np.array(area.rally_points).reshape(-1, 2)
     if len(rally):
         axes.plot(rally[:, 1], rally[:, 0], "s", ms=12, mfc="white", mec="0.2", label="rally point", zorder=4)
     for north_m, east_m in area.rally_points:
-        axes.annotate("R", (east_m, north_m), ha="center", va="center_baseline", fontsize=9.5, zorder=6)
+        axes.annotate("R", (east_m, north_m), ha="center", va="center_baseline", fontsize=SMALL_PT, zorder=6)
     _draw_fence(axes, area)
     _make_room(axes, np.concatenate([pos[:, :2], corners, rally]), _edges(area))
     _draw_wind(axes, log)
-    columns = 5 if area == Area() else 4
-    axes.legend(
-        loc="upper center", ncols=columns, handlelength=1.3, handletextpad=0.5, columnspacing=1.0, markerscale=0.7
-    )
+    add_key(axes)
 
 
 def _number_places(axes: "Axes", places: Places) -> None:
@@ -78,7 +77,7 @@ def _number_places(axes: "Axes", places: Places) -> None:
             "textcoords": "offset points",
             "ha": how[0],
             "va": how[1],
-            "fontsize": 9.5,
+            "fontsize": SMALL_PT,
             "zorder": 6,
         }
         axes.annotate(", ".join(numbers), (where[1], where[0]), offset, **style)
@@ -112,22 +111,27 @@ def _edges(area: Area) -> Vector:
 
 
 def _make_room(axes: "Axes", points: Vector, edges: Vector) -> None:
-    """Show all points in a square with equal scales, at least 2 m wide, with space for the legend.
+    """Show all points with equal scales, at least 2 m wide, in the shape of the panel.
 
     Edges of the fence are shown if they are not far away: they make the square at most twice as wide.
     """
     middle, half = _square(points)
     if len(edges):
         middle, half = _square(np.concatenate([points, np.clip(edges, middle - 1.5 * half, middle + 1.5 * half)]))
+    box, figure = axes.get_position(), axes.get_figure()
+    assert figure is not None
+    width_in, height_in = figure.get_size_inches()
+    height = 2.0 * half + WIND_ROOM * 2.0 * half
+    half_width = max(half, 0.5 * height * box.width * width_in / (box.height * height_in))
     axes.set_aspect("equal", adjustable="box")
-    axes.set_xlim(middle[1] - half, middle[1] + half)
-    axes.set_ylim(middle[0] - half, middle[0] + half)
+    axes.set_xlim(middle[1] - half_width, middle[1] + half_width)
+    axes.set_ylim(middle[0] + half - height, middle[0] + half)
 
 
 def _square(points: Vector) -> tuple[Vector, float]:
     """Return the middle of points, and half the width of a square around them."""
     low, high = points.min(axis=0), points.max(axis=0)
-    return 0.5 * (low + high), max(1.0, 0.68 * float((high - low).max()))
+    return 0.5 * (low + high), max(1.0, 0.58 * float((high - low).max()))
 
 
 def _draw_wind(axes: "Axes", log: Log) -> None:
@@ -139,8 +143,8 @@ def _draw_wind(axes: "Axes", log: Log) -> None:
     if speed < 0.05:
         axes.text(0.02, 0.02, "no mean wind", transform=axes.transAxes, color=GREY, va="bottom")
         return
-    unit_n, unit_e = 0.055 * north / speed, 0.055 * east / speed
-    ends = (0.07 + unit_e, 0.07 + unit_n), (0.07 - unit_e, 0.07 - unit_n)
+    unit_n, unit_e = 0.045 * north / speed, 0.045 * east / speed
+    ends = (0.06 + unit_e, 0.06 + unit_n), (0.06 - unit_e, 0.06 - unit_n)
     arrow = {
         "arrowstyle": "-|>,head_width=0.35,head_length=0.7",
         "lw": 2.4,
@@ -149,4 +153,4 @@ def _draw_wind(axes: "Axes", log: Log) -> None:
         "shrinkB": 0,
     }
     axes.annotate("", *ends, xycoords="axes fraction", arrowprops=arrow)
-    axes.text(0.15, 0.06, f"mean wind {speed:.1f} m/s", transform=axes.transAxes, va="center", color="0.25")
+    axes.text(0.13, 0.055, f"mean wind {speed:.1f} m/s", transform=axes.transAxes, va="center", color="0.25")

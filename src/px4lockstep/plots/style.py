@@ -1,0 +1,223 @@
+"""Colours, typography and page layout of all figures, chosen to be distinguishable in greyscale.
+
+Figures have fixed margins in inches instead of one of Matplotlib's layout engines, which take longer than drawing the
+figure does. A legend is above its panel, to the right of the title, so that it never covers data.
+"""
+
+import gc
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+    from matplotlib.gridspec import GridSpec
+
+AXIS_COLOURS = ("#17407f", "#d24a12", "#8cc63f")
+"""Colours of north, x, roll; east, y, pitch; down, z, yaw. Their lightness is 28, 50 and 74 of 100."""
+SETPOINT_COLOURS = ("#06142b", "#6d2104", "#2f4a0c")
+MOTOR_COLOURS = ("#17407f", "#d24a12", "#8cc63f", "#8a5fbf", "#1e9aa8", "#c9a227")
+MOTOR_STYLES = ("-", "--", "-.", (0, (1, 1.2)))
+MODE_TINTS = ("#f3f5f8", "#fdf1e3", "#eaf6e2", "#f1eaf8", "#e3f4f6", "#f9f3d8")
+"""Backgrounds of modes, light enough for all lines."""
+GREY = "0.4"
+FAULT = "#b3001b"
+EVENT = "0.55"
+GOOD, BAD, DARK = "#93b7de", FAULT, AXIS_COLOURS[0]
+"""Fill of passed runs, of failed ones, and the outline of both."""
+
+DPI = 100
+WIDTH_IN = 17.0
+TITLE_PT, TEXT_PT, SMALL_PT = 17.0, 11.0, 10.0
+PAD_PT, NUMBERED_PAD_PT = 7.0, 17.0
+"""Space between a panel and its title, and where the numbers of events are between them."""
+KEY = "key"
+NARROW, WIDE = "fijlrt .,:;'|()[]", "mwMW%—±"
+LINE_IN = 1.45 * TEXT_PT / 72.0
+EDGE_IN = 0.2
+
+STYLE: dict[str, Any] = {
+    "text.parse_math": False,  # a $ in a user's name must not start a formula
+    "font.size": 11.0,
+    "axes.titlesize": 12.5,
+    "axes.titleweight": "bold",
+    "axes.titlelocation": "left",
+    "axes.titlepad": PAD_PT,
+    "axes.titley": 1.0,  # a fixed place need not be computed from the tick labels
+    "axes.labelsize": 11.0,
+    "axes.grid": True,
+    "grid.color": "0.9",
+    "grid.linewidth": 0.8,
+    "axes.axisbelow": True,
+    "axes.edgecolor": "0.35",
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "axes.unicode_minus": True,
+    "hatch.linewidth": 0.7,
+    "legend.frameon": False,
+    "legend.fontsize": 10.0,
+    "legend.handlelength": 1.8,
+    "legend.handletextpad": 0.5,
+    "legend.columnspacing": 1.1,
+    "legend.borderaxespad": 0.0,
+    "legend.borderpad": 0.0,
+    "legend.labelspacing": 0.25,
+    "lines.linewidth": 1.7,
+    "lines.solid_capstyle": "round",
+    "path.simplify": True,
+    "svg.hashsalt": "px4lockstep",
+}
+
+
+@dataclass(frozen=True)
+class Margins:
+    """Space around and between the panels of a figure, in inches."""
+
+    left: float = 0.85
+    right: float = EDGE_IN
+    bottom: float = 0.6
+    between_columns: float = 0.9
+    between_rows: float = 0.5
+
+
+@contextmanager
+def figure_style(**changes: Any) -> Iterator[None]:
+    """Use the style of all figures, regardless of the user's settings, with changes for one figure.
+
+    Meanwhile the garbage collector is paused: a figure consists of many small objects, none of which is garbage yet.
+    """
+    from matplotlib import style
+
+    own = {name.replace("_", ".", 1): value for name, value in changes.items()}
+    was_enabled = gc.isenabled()
+    gc.disable()
+    try:
+        with style.context(["default", STYLE, own]):
+            yield
+    finally:
+        if was_enabled:
+            gc.enable()
+
+
+def new_figure(width_in: float, height_in: float) -> "Figure":
+    """Return an empty figure that a notebook shows."""
+    from px4lockstep.plots.shown import ShownFigure
+
+    return ShownFigure(figsize=(width_in, height_in), dpi=DPI)
+
+
+def add_head(figure: "Figure", title: str, facts: str = "") -> float:
+    """Write the title, and below it the facts of the flight; return the height that they take, in inches."""
+    height_in = figure.get_figheight()
+    left = EDGE_IN / figure.get_figwidth()
+    figure.suptitle(title, fontsize=TITLE_PT, fontweight="bold", x=left, y=1.0 - 0.16 / height_in, ha="left", va="top")
+    if not facts:
+        return 0.55
+    figure.text(left, 1.0 - 0.5 / height_in, facts, fontsize=TEXT_PT, color=GREY, ha="left", va="top")
+    return 0.8
+
+
+def add_notes(figure: "Figure", notes: str, colour: str = "0.2") -> float:
+    """Write notes below the panels; return the height that they take, in inches."""
+    left, bottom = EDGE_IN / figure.get_figwidth(), 0.12 / figure.get_figheight()
+    place: dict[str, Any] = {"x": left, "y": bottom, "ha": "left", "va": "bottom", "linespacing": 1.45}
+    figure.supxlabel(notes, fontsize=TEXT_PT, color=colour, **place)
+    return 0.12 + LINE_IN * len(notes.splitlines()) if notes else 0.0
+
+
+def panel_grid(
+    figure: "Figure",
+    rows: int,
+    columns: int,
+    *,
+    head_in: float,
+    foot_in: float = 0.0,
+    margins: Margins | None = None,
+    widths: Sequence[float] | None = None,
+    heights: Sequence[float] | None = None,
+) -> "GridSpec":
+    """Return a grid of panels between the head and the foot of a figure; titles are above their panels."""
+    gaps = margins or Margins()
+    width_in, height_in = figure.get_figwidth(), figure.get_figheight()
+    title_in = 0.34
+    inner_width_in = width_in - gaps.left - gaps.right - (columns - 1) * gaps.between_columns
+    inner_height_in = height_in - head_in - title_in - gaps.bottom - foot_in - (rows - 1) * gaps.between_rows
+    return figure.add_gridspec(
+        rows,
+        columns,
+        left=gaps.left / width_in,
+        right=1.0 - gaps.right / width_in,
+        bottom=(gaps.bottom + foot_in) / height_in,
+        top=1.0 - (head_in + title_in) / height_in,
+        wspace=gaps.between_columns * columns / inner_width_in,
+        hspace=gaps.between_rows * rows / inner_height_in,
+        width_ratios=widths,
+        height_ratios=heights,
+    )
+
+
+def above(axes: "Axes", room_in: float) -> "Axes":
+    """Return a panel with its lower edge moved up."""
+    box, figure = axes.get_position(), axes.get_figure()
+    assert figure is not None
+    room = room_in / figure.get_size_inches()[1]
+    axes.set_position((box.x0, box.y0 + room, box.width, box.height - room))
+    return axes
+
+
+def hold_labels(axes: "Axes", *, left_in: float = 0.6, below_in: float = 0.3) -> None:
+    """Put the axis labels at fixed distances, which need not be computed from the tick labels."""
+    box, figure = axes.get_position(), axes.get_figure()
+    assert figure is not None
+    width_in, height_in = figure.get_size_inches()
+    axes.yaxis.set_label_coords(-left_in / (box.width * width_in), 0.5)
+    axes.xaxis.set_label_coords(0.5, -below_in / (box.height * height_in))
+
+
+def hide_times(axes: "Axes", ticks: Sequence[float]) -> None:
+    """Draw the grid of the time axis as one line, without ticks and labels, which take most of the time to draw."""
+    axes.xaxis.set_visible(False)
+    x = [place for tick in ticks for place in (tick, tick, float("nan"))]
+    y = [0.0, 1.0, float("nan")] * len(ticks)
+    look: dict[str, Any] = {"color": "0.9", "lw": 0.8, "zorder": 0.5, "scalex": False, "scaley": False}
+    axes.plot(x, y, transform=axes.get_xaxis_transform(), label="_grid", **look)
+
+
+def add_key(axes: "Axes", *, above_pt: float = PAD_PT) -> None:
+    """Explain the labelled lines above a panel, to the right of its title.
+
+    It is drawn from lines and texts: nine of Matplotlib's legends take as long as five panels.
+    """
+    from matplotlib.lines import Line2D
+
+    box, figure = axes.get_position(), axes.get_figure()
+    assert figure is not None
+    width_in, height_in = figure.get_size_inches() * (box.width, box.height)
+    y, right_in = 1.0 + (above_pt + 0.5 * SMALL_PT) / 72.0 / height_in, width_in
+    for handle, label in reversed(list(zip(*axes.get_legend_handles_labels(), strict=True))):
+        left_in = right_in - text_width_in(label, SMALL_PT)
+        look = {"va": "center", "fontsize": SMALL_PT, "gid": KEY}
+        axes.text(left_in / width_in, y, label, transform=axes.transAxes, **look)
+        sample = Line2D([], [])
+        sample.update_from(handle)
+        ends_in = (left_in - 0.34, left_in - 0.06)
+        if handle.get_linestyle() == "None":
+            ends_in = (left_in - 0.12, left_in - 0.12)
+            sample.set_markersize(min(sample.get_markersize(), 7.0))
+        sample.set_data([end_in / width_in for end_in in ends_in], [y, y])
+        sample.set(transform=axes.transAxes, clip_on=False, label="_key")
+        axes.add_artist(sample)
+        right_in = min(ends_in) - 0.16
+
+
+def key_of(axes: "Axes") -> list[str]:
+    """Return the labels that a panel explains, from left to right."""
+    texts = [text for text in axes.texts if text.get_gid() == KEY]
+    return [text.get_text() for text in sorted(texts, key=lambda text: text.get_position()[0])]
+
+
+def text_width_in(text: str, size_pt: float) -> float:
+    """Return the approximate width of text in the font of the figures."""
+    return sum(0.34 if char in NARROW else 0.85 if char in WIDE else 0.6 for char in text) * size_pt / 72.0
