@@ -199,5 +199,14 @@ class Campaign(ShortRepr):
 
     @cached_property
     def identity(self) -> str:
-        """Hash of the campaign, independent of its folder."""
-        return hashlib.sha256(dataclasses.replace(self, folder="").to_json().encode()).hexdigest()
+        """Hash of the campaign, independent of its folder and of labels."""
+        tables = {"vary": self.file.vary, "metric": self.file.metric}
+        unnamed = {name: tuple(own.model_copy(update={"label": None}) for own in each) for name, each in tables.items()}
+        plain = dataclasses.replace(self, folder="", file=self.file.model_copy(update=unnamed))
+        return hashlib.sha256(plain.to_json().encode()).hexdigest()
+
+    @property
+    def labels(self) -> dict[str, str]:
+        """Labels of inputs and metrics, by key or name, for figures and reports."""
+        named = [(own.key, own.label) for own in self.vary] + [(own.name, own.label) for own in self.file.metric]
+        return {name: label for name, label in named if label is not None}

@@ -5,7 +5,7 @@ from typing import Annotated, Any, Literal
 from pydantic import BeforeValidator
 
 from px4lockstep.campaigns.criteria import CriterionTable
-from px4lockstep.campaigns.metrics import MetricTable
+from px4lockstep.campaigns.metrics import LABEL_LENGTH, MetricTable
 from px4lockstep.campaigns.stopping import StopTable
 from px4lockstep.part import KEY, Number, Part, entry, show, wrong
 from px4lockstep.part.limits import ANY_UNIT
@@ -94,6 +94,9 @@ class Vary(Part):
     )
     weights: tuple[float, ...] | None = entry(
         None, "Relative frequencies of the values of choice. Equal by default.", **ANY_UNIT
+    )
+    label: str | None = entry(
+        None, "Name of the input in figures and reports, such as `payload [kg]`. Default: the key.", **LABEL_LENGTH
     )
 
 

@@ -30,6 +30,7 @@ OPTIONS = ("signal", "limit", "target", "band", "after_s", "until_s")
 """Options of all kinds; `kinds.KINDS` has those of each."""
 DEFAULTS = ("crashed", "mission_finished")
 """Kinds that are metrics of every campaign, under their own names."""
+LABEL_LENGTH: dict[str, int] = {"min_length": 1, "max_length": 60}
 RESERVED = (*ABOUT, "pass_rate")
 """Names of the columns and statistics that every campaign has."""
 
@@ -49,6 +50,7 @@ class MetricTable(Part):
         None, "Python function of the run, instead of a kind: `file.py:name`, relative to the campaign file."
     )
     unit: str | None = entry(None, "Unit of the function's value.", max_length=20)
+    label: str | None = entry(None, "Name of the metric in figures and reports. Default: its name.", **LABEL_LENGTH)
 
     @field_validator("name")
     @classmethod

@@ -13,14 +13,16 @@ from px4lockstep.campaigns.results_table import MetricColumn, Results, Vector, i
 from px4lockstep.campaigns.sensitivity import Sensitivity
 from px4lockstep.campaigns.statistics import finite_of, wilson_bounds
 from px4lockstep.flights.outcome import is_success
-from px4lockstep.plots.style import AXIS_COLOURS, FAULT, GREY
+from px4lockstep.plots.panels.lines import say
+from px4lockstep.plots.style import BAD, DARK, GOOD, GREY, SMALL_PT, add_key
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-GOOD, BAD, DARK = "#93b7de", FAULT, AXIS_COLOURS[0]
 BOX = {"facecolor": "white", "edgecolor": "none", "alpha": 0.85, "pad": 1.5}
 MAX_NAME, MAX_TITLE = 34, 26
+MAX_BARS = 12
+"""Values of an input of a grid that have a bar."""
 MAX_VALUES = 8
 """Distinct values of a string input that are shown separately."""
 
@@ -31,21 +33,21 @@ def draw_pass_rate(axes: "Axes", results: Results, confidence: float) -> None:
     low, high = (100.0 * end for end in wilson_bounds(passed, count, confidence))
     rate = 100.0 * passed / count
     axes.set_title(f"Pass rate {rate[-1]:.1f} %, {100 * confidence:g} % interval {low[-1]:.1f} to {high[-1]:.1f} %")
-    axes.fill_between(count, low, high, color=GOOD, alpha=0.55, lw=0, label=f"{100 * confidence:g} % interval")
-    axes.plot(count, rate, color=DARK, lw=2.2, label="of the first n runs")
+    axes.fill_between(count, low, high, color=GOOD, alpha=0.55, lw=0)
+    axes.plot(count, rate, color=DARK, lw=2.2)
     axes.plot([count[-1]] * 2, [low[-1], high[-1]], color=DARK, lw=1.2)
     axes.plot(count[-1], rate[-1], "o", ms=6, color=DARK)
     failed = count[~results.is_passed]
     if 0 < len(failed) <= 400:
-        ticks: dict[str, Any] = {"ms": 9, "mew": 1.2, "color": BAD, "label": "failed", "clip_on": False}
+        ticks: dict[str, Any] = {"ms": 9, "mew": 1.2, "color": BAD, "label": "failed run", "clip_on": False}
         axes.plot(failed, np.full(len(failed), 0.02), "|", transform=axes.get_xaxis_transform(), **ticks)
     # The wide intervals of the first few runs would dominate the scale.
     start = min(results.runs - 1, max(10, results.runs // 20))
     bottom, top = float(low[start:].min()), float(high[start:].max())
     room = max(0.12 * (top - bottom), 0.5)
     axes.set(ylim=(max(bottom - room, -2.0), min(top + room, 102.0)), xlim=(1, max(results.runs, 2)))
-    axes.set(xlabel="runs", ylabel="passed [%]")
-    axes.legend(loc="lower right", ncols=3, bbox_to_anchor=(1.0, 0.07))
+    axes.set(xlabel="of the first n runs", ylabel="passed [%]")
+    add_key(axes)
 
 
 def draw_statuses(axes: "Axes", results: Results) -> None:
@@ -64,17 +66,41 @@ def draw_statuses(axes: "Axes", results: Results) -> None:
     axes.locator_params(axis="x", nbins=4, integer=True)
 
 
-def draw_sensitivities(axes: "Axes", own: Sequence[Sensitivity], metric: str, confidence: float) -> None:
+def draw_passed_by(axes: "Axes", results: Results, key: str) -> None:
+    """Draw the share of runs that passed, by the value of an input."""
+    column = results.columns[key]
+    texts = [f"{value:.4g}" if isinstance(value, float) else str(value) for value in column]
+    names = list(dict.fromkeys(texts))
+    if is_numeric(column):
+        numbers = dict(zip(texts, numbers_of(column), strict=True))
+        names.sort(key=lambda name: numbers[name])
+    axes.set_title(f"Passed, by {shortened(results.label(key), MAX_TITLE)}")
+    shown = names[:MAX_BARS]
+    for place, name in enumerate(shown):
+        own = results.is_passed[[text == name for text in texts]]
+        axes.bar(place, 100.0, width=0.7, color=BAD, hatch="////", edgecolor="white", lw=0.4)
+        axes.bar(place, 100.0 * own.mean(), width=0.7, color=GOOD, edgecolor="white", lw=0.4)
+        axes.text(place, 103.0, f"{own.sum()}/{len(own)}", ha="center", fontsize=SMALL_PT)
+    axes.set_xticks(range(len(shown)), labels=[shortened(name, 60 // max(len(shown), 4)) for name in shown])
+    axes.set(xlabel=shortened(results.label(key)), ylabel="[%]", ylim=(0.0, 112.0), xlim=_ends(len(shown)))
+    axes.set_yticks([0, 50, 100])
+    axes.grid(visible=False)
+    if len(names) > MAX_BARS:
+        _note(axes, 0.98, 0.9, "right", f"{MAX_BARS} of {len(names)} values", color=GREY)
+
+
+def draw_sensitivities(
+    axes: "Axes", own: Sequence[Sensitivity], results: Results, metric: str
+) -> None:
     """Draw the rank correlation of each input with a metric, and the square root of the share that it explains."""
-    axes.set_title(f"Influence on {shortened(metric, MAX_TITLE)}")
+    axes.set_title(f"Influence on {shortened(results.label(metric), MAX_TITLE)}")
     if not own:
         say(axes, "not available: the metric or the inputs are constant")
         return
     places = range(len(own))
     roots = [float(np.sqrt(one.explained or 0.0)) for one in reversed(own)]
     widths, lefts = [2.0 * root for root in roots], [-root for root in roots]
-    label = "± √(explained share)" if any(one.explained is not None for one in own) else "_"
-    axes.barh(places, widths, left=lefts, height=0.8, color="0.86", label=label)
+    axes.barh(places, widths, left=lefts, height=0.8, color="0.86")
     if any(one.explained is None for one in own):
         _note(axes, 0.02, 0.06, "left", "explained share: too few runs", color=GREY)
     for place, one in enumerate(reversed(own)):
@@ -82,14 +108,13 @@ def draw_sensitivities(axes: "Axes", own: Sequence[Sensitivity], metric: str, co
         if r is not None:
             axes.barh(place, r.estimate, height=0.46, color=GOOD if r.estimate >= 0.0 else DARK, zorder=3)
             axes.plot([r.low, r.high], [place, place], color="0.1", lw=1.6, solid_capstyle="butt", zorder=4)
-    axes.plot([], [], color="0.1", lw=1.6, label=f"{100 * confidence:g} % interval")
     axes.axvline(0.0, color="0.35", lw=1.0)
-    axes.set_yticks(places, labels=[shortened(one.input) for one in reversed(own)])
-    below, above = _ends(len(own))
-    axes.set(xlim=(-1.05, 1.05), ylim=(below, above + 0.14 * (above - below)), xlabel="rank correlation")
+    axes.set_yticks(places, labels=[shortened(results.label(one.input)) for one in reversed(own)])
+    axes.set(xlim=(-1.05, 1.05), ylim=_ends(len(own)))
     axes.grid(visible=False, axis="y")
     axes.tick_params(axis="y", length=0)
-    axes.legend(loc="upper center", ncols=2, fontsize=9.0)
+    grey = "; grey: ± √(explained share)" if any(one.explained is not None for one in own) else ""
+    axes.set_xlabel(f"rank correlation{grey}", loc="right")
 
 
 def draw_distribution(axes: "Axes", results: Results, metric: MetricColumn) -> None:
@@ -97,7 +122,7 @@ def draw_distribution(axes: "Axes", results: Results, metric: MetricColumn) -> N
     values = results.metric_values(metric.name)
     is_there = ~np.isnan(values)
     failed = ~results.is_passed if results.criteria else np.zeros(results.runs, bool)
-    axes.set_title(named(metric))
+    axes.set_title(named(results, metric))
     if not is_there.any():
         say(axes, "no run has a value")
         return
@@ -131,7 +156,7 @@ def draw_scatter(axes: "Axes", results: Results, key: str, metric: MetricColumn)
     """Draw a metric over an input, with one marker per run."""
     values = results.metric_values(metric.name)
     failed = ~results.is_passed if results.criteria else np.zeros(results.runs, bool)
-    axes.set_title(shortened(key))
+    axes.set_xlabel(shortened(results.label(key)))
     if not np.isfinite(values).any():
         say(axes, "no run has a value")
         return
@@ -147,8 +172,8 @@ def draw_scatter(axes: "Axes", results: Results, key: str, metric: MetricColumn)
     size = float(np.clip(220.0 / np.sqrt(results.runs), 3.0, 8.0))
     good: dict[str, Any] = {"marker": "o", "ms": size, "mfc": GOOD, "mec": DARK, "mew": 0.35, "alpha": 0.8}
     bad: dict[str, Any] = {"marker": "X", "ms": 1.35 * size + 1.0, "mfc": BAD, "mec": "white", "mew": 0.5}
-    axes.plot(places[~failed], inside[~failed], ls="none", **good)
-    axes.plot(places[failed], inside[failed], ls="none", zorder=3, **bad)
+    axes.plot(places[~failed], inside[~failed], ls="none", label="passed", **good)
+    axes.plot(places[failed], inside[failed], ls="none", zorder=3, label="failed", **bad)
     if not metric.is_bool:
         _say_beyond(axes, values, low, high)
     room = 0.04 * (high - low)
@@ -182,20 +207,16 @@ def bounds_of(results: Results, name: str) -> list[float]:
     return [float(limit) for limit in limits if limit is not None]
 
 
-def named(metric: MetricColumn) -> str:
-    """Return the name and unit of a metric."""
+def named(results: Results, metric: MetricColumn) -> str:
+    """Return the label of a metric, or its name and unit."""
+    if metric.name in results.labels:
+        return shortened(results.labels[metric.name])
     return shortened(metric.name) + (f" [{metric.unit}]" if metric.unit not in ("", "1") else "")
 
 
 def shortened(name: str, length: int = MAX_NAME) -> str:
     """Return a name that fits; a long one keeps its end, which is the most specific part."""
     return name if len(name) <= length else "…" + name[1 - length :]
-
-
-def say(axes: "Axes", words: str) -> None:
-    """Write into an empty panel why there is nothing to draw."""
-    axes.text(0.5, 0.5, words, transform=axes.transAxes, ha="center", va="center", color=GREY)
-    axes.set(xticks=[], yticks=[])
 
 
 def _ends(bars: int) -> tuple[float, float]:
@@ -223,7 +244,7 @@ def _say_beyond(axes: "Axes", values: Vector, low: float, high: float) -> None:
 
 
 def _note(axes: "Axes", x: float, y: float, side: str, words: str, **options: Any) -> None:
-    axes.text(x, y, words, transform=axes.transAxes, ha=side, va="top", fontsize=9.5, bbox=BOX, zorder=5, **options)
+    axes.text(x, y, words, transform=axes.transAxes, ha=side, va="top", fontsize=SMALL_PT, bbox=BOX, zorder=5, **options)
 
 
 def _places(results: Results, key: str) -> tuple[Vector, list[str]]:

@@ -164,7 +164,8 @@ def results_of(campaign: Campaign, table: pa.Table) -> Results:
         for field in _fields_of("metric", table)
     )
     about = campaign.file.campaign
-    return Results(columns, inputs, metrics, campaign.file.pass_, campaign.name, about.sampling, _variation(campaign))
+    names = campaign.name, about.sampling, _variation(campaign), campaign.labels
+    return Results(columns, inputs, metrics, campaign.file.pass_, *names)
 
 
 def _variation(campaign: Campaign) -> tuple[str, ...]:

@@ -4,6 +4,7 @@ Each run is a row. Inputs and metrics are columns, in addition to those that eve
 or NaN.
 """
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -41,6 +42,7 @@ class Results(ShortRepr):
     name: str = "campaign"
     sampling: str = "random"  # of the campaign file, whether or not an input is sampled
     variation: tuple[str, ...] | None = None  # how inputs actually vary: see `methods`; None: all are sampled
+    labels: Mapping[str, str] = field(default_factory=dict)  # of inputs and metrics, for figures and reports
 
     def __post_init__(self) -> None:
         known = [metric.name for metric in self.metrics]
@@ -74,6 +76,15 @@ class Results(ShortRepr):
         """Which runs passed; a run with an error, or with an empty column, did not."""
         flags: Flags = numbers_of(self.columns[PASSED]) == 1.0
         return flags
+
+    @property
+    def is_sampled(self) -> bool:
+        """Whether runs are random samples; those of a grid or a list are not, and have no statistics."""
+        return not self.methods or any(method not in ("grid", "list") for method in self.methods)
+
+    def label(self, name: str) -> str:
+        """Return the label of an input or a metric; without one, its key or name."""
+        return self.labels.get(name, name)
 
     def metric_values(self, name: str) -> Vector:
         """Return the values of a metric as numbers, with 1 for true and NaN for values that are not finite."""

@@ -6,8 +6,18 @@ import numpy as np
 import numpy.typing as npt
 
 from px4lockstep.experiments.frequency import MINUS_3_DB, Margins
-from px4lockstep.plots.flight import DPI
-from px4lockstep.plots.style import AXIS_COLOURS, GREY, STYLE
+from px4lockstep.flights.headline import facts_of
+from px4lockstep.plots.style import (
+    AXIS_COLOURS,
+    GREY,
+    Margins,
+    add_head,
+    add_key,
+    figure_style,
+    hold_labels,
+    new_figure,
+    panel_grid,
+)
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -25,21 +35,22 @@ Complex = npt.NDArray[np.complex128]
 
 def plot_bode(found: "FrequencyResponse") -> "Figure":
     """Return the Bode plot: gain, phase and coherence of the closed loop on the left, an open loop on the right."""
-    from matplotlib import style
     from matplotlib.ticker import LogLocator
 
-    from px4lockstep.plots.shown import ShownFigure
-
     is_wide = found.open_loop is not None
-    with style.context(["default", STYLE, {"axes.titlepad": 8.0}]):
-        figure = ShownFigure(figsize=SIZE_IN if is_wide else NARROW_IN, dpi=DPI, layout="constrained")
-        panels = figure.subplots(3, 1 + is_wide, sharex=True, height_ratios=(3, 3, 1.4), squeeze=False)
+    with figure_style():
+        figure = new_figure(*(SIZE_IN if is_wide else NARROW_IN))
+        title = f"{found.run.spec.aircraft.name}: frequency response of {found.loop.title}"
+        head_in = add_head(figure, title, facts_of(found.run.spec, None))
+        margins = Margins(between_rows=0.4, between_columns=0.85)
+        grid = panel_grid(figure, 3, 1 + is_wide, head_in=head_in, margins=margins, heights=(3.0, 3.0, 1.4))
+        panels = grid.subplots(sharex=True, squeeze=False)
         loops = ((found.closed_loop, CLOSED, "closed_loop"), (found.open_loop, OPEN, "open_loop"))
         for column, (response, colour, name) in enumerate(loops):
             if response is not None:
                 model = None if found.model is None else getattr(found.model, name)
                 _draw(panels[0, column], panels[1, column], found.frequency_hz, response, model, colour)
-        _name(panels[0, 0], f"closed loop: {found.loop.title} setpoint to {found.loop.title}")
+        panels[0, 0].set_title(f"Closed loop: {found.loop.title} setpoint to {found.loop.title}")
         panels[0, 0].set_ylabel("gain [dB]")
         panels[1, 0].set_ylabel("phase [°]")
         _mark_bandwidth(panels[0, 0], found.bandwidth_hz)
@@ -56,21 +67,20 @@ def plot_bode(found: "FrequencyResponse") -> "Figure":
             axes.xaxis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0)))
             axes.xaxis.set_major_formatter("{x:g}")
             axes.xaxis.set_minor_formatter("")
+            hold_labels(axes)
         panels[0, 0].set_xlim(float(found.frequency_hz[0]), float(found.frequency_hz[-1]))
-        title = f"{found.run.spec.aircraft.name}: frequency response of {found.loop.title}"
-        figure.suptitle(title, fontsize=14, fontweight="bold", x=0.012, ha="left")
     return figure
 
 
 def _finish_open_loop(found: "FrequencyResponse", panels: Any, words: str) -> None:
     """Add margins, titles and the numbers to the panels of the open loop."""
     gain, phase, last = panels
-    _name(gain, "open loop")
+    gain.set_title("Open loop")
     _mark_margins(gain, phase, found.margins)
     if found.model is not None:
-        gain.legend(loc="upper right")
+        add_key(gain)
     last.set_axis_off()
-    last.text(0.0, 0.9, words, transform=last.transAxes, va="top")
+    last.text(0.0, 0.72, words, transform=last.transAxes, va="top")
     phase.set_xlabel("frequency [Hz]")
     phase.tick_params(labelbottom=True)
 
@@ -85,10 +95,6 @@ def _draw(
         if own is not None:
             gain.plot(hz, 20.0 * np.log10(np.abs(own)), **options)
             phase.plot(hz, np.degrees(np.unwrap(np.angle(own))), **options)
-
-
-def _name(axes: "Axes", title: str) -> None:
-    axes.set_title(title, loc="left", fontsize=12.5, fontweight="bold")
 
 
 def _mark_bandwidth(axes: "Axes", bandwidth_hz: float) -> None:

@@ -12,11 +12,22 @@ import numpy as np
 import numpy.typing as npt
 
 from px4lockstep.campaigns.metrics import Metric
-from px4lockstep.campaigns.panels import BAD, DARK, GOOD, say, shortened
+from px4lockstep.campaigns.panels import shortened
 from px4lockstep.errors import InputError
 from px4lockstep.experiments.sweep_results import Sweep, SweepPoint
-from px4lockstep.plots.flight import DPI
-from px4lockstep.plots.style import GREY, STYLE
+from px4lockstep.plots.panels.lines import say
+from px4lockstep.plots.style import (
+    BAD,
+    DARK,
+    GOOD,
+    Margins,
+    add_head,
+    add_key,
+    add_notes,
+    figure_style,
+    new_figure,
+    panel_grid,
+)
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -24,34 +35,33 @@ if TYPE_CHECKING:
 
 WIDTH_IN, LINE_IN, MAP_IN = 9.0, 3.6, 6.0
 MAX_COLUMNS, MAX_PANELS, MAX_WRITTEN, MAX_TICKS = 2, 8, 100, 12
+MAP_RIGHT_IN = 1.4
+"""Space to the right of a map, for its colours."""
 BELOW = 0.045
 """Height of the crosses of failed points above the bottom of a panel, as a share of its height."""
 
 
 def plot_sweep(found: Sweep) -> "Figure":
     """Return the figure of a sweep; `plots.flight.save_plot` writes it to a file."""
-    from matplotlib import style
-
-    from px4lockstep.plots.shown import ShownFigure
-
     if not found.points:
         raise InputError(f"{found.folder.path} has no flights to draw; resume the sweep first")
     metrics = found.metrics[:MAX_PANELS]
     is_map = len(found.keys) == 2
     columns = min(len(metrics), MAX_COLUMNS) if is_map else 1
     rows = -(-len(metrics) // columns)
-    size = (WIDTH_IN * (1.0 if columns == 1 else 1.7), (MAP_IN if is_map else LINE_IN) * rows + 0.9)
-    with style.context(["default", STYLE, {"axes.titlepad": 8.0, "axes.grid": not is_map}]):
-        figure = ShownFigure(figsize=size, dpi=DPI, layout="constrained")
-        for place, metric in enumerate(metrics, start=1):
-            axes = figure.add_subplot(rows, columns, place)
+    width_in, row_in = WIDTH_IN * (1.0 if columns == 1 else 1.7), MAP_IN if is_map else LINE_IN
+    with figure_style(axes_grid=not is_map):
+        figure = new_figure(width_in, row_in * rows + 0.9)
+        head_in, foot_in = add_head(figure, _title(found)), add_notes(figure, _below(found))
+        margins = Margins(left=1.0, right=MAP_RIGHT_IN if is_map else 0.25, between_columns=2.3, between_rows=0.85)
+        grid = panel_grid(figure, rows, columns, head_in=head_in, foot_in=foot_in, margins=margins)
+        for place, metric in enumerate(metrics):
+            axes = figure.add_subplot(grid[place // columns, place % columns])
             if is_map:
                 _draw_map(figure, axes, found, metric)
             else:
                 _draw_line(axes, found, metric)
-                axes.set_xlabel(found.labels[0] if place == len(metrics) else "")
-        figure.suptitle(_title(found), fontsize=15, fontweight="bold", x=0.012, ha="left")
-        figure.supxlabel(_below(found), fontsize=10, x=0.012, ha="left", color=GREY)
+                axes.set_xlabel(found.labels[0] if place + 1 == len(metrics) else "")
     return figure
 
 
@@ -118,10 +128,9 @@ def _draw_line(axes: "Axes", found: Sweep, metric: Metric) -> None:
             axes.axvline(place, color=BAD, lw=5.0, alpha=0.15, zorder=1)  # the cross is a mark, not a value
         marks: dict[str, Any] = {"ms": 9, "mfc": BAD, "mec": "white", "mew": 0.6, "ls": "none", "clip_on": False}
         axes.plot(x[is_failed], bottom, "X", transform=axes.get_xaxis_transform(), zorder=5, label="failed", **marks)
-        axes.legend(loc="best")
+        add_key(axes)
     if np.isnan(mean).all():
-        axes.set_yticks([])
-        axes.text(0.5, 0.5, "no value", transform=axes.transAxes, ha="center", va="center", color=GREY)
+        say(axes, "no value")
     if numbers is None:
         axes.set_xticks(range(len(values)), labels=[shortened(str(value), 16) for value in values])
     elif is_logarithmic(values):
@@ -146,7 +155,9 @@ def _draw_map(figure: "Figure", axes: "Axes", found: Sweep, metric: Metric) -> N
     drawn = axes.imshow(mean, origin="lower", aspect="auto", cmap="viridis")
     axes.set_facecolor("0.88")
     if not np.isnan(mean).all():
-        figure.colorbar(drawn, ax=axes, label=_named(metric))
+        box, width_in = axes.get_position(), figure.get_figwidth()
+        bar = figure.add_axes((box.x1 + 0.2 / width_in, box.y0, 0.2 / width_in, box.height))
+        figure.colorbar(drawn, cax=bar, label=_named(metric))
     is_written = mean.size <= MAX_WRITTEN
     for i, row in enumerate(cells):
         for k, cell in enumerate(row):

@@ -4,10 +4,20 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from px4lockstep.campaigns.panels import BAD, DARK, GOOD
 from px4lockstep.experiments.tuned import Tuned
-from px4lockstep.plots.flight import DPI
-from px4lockstep.plots.style import GREY, STYLE
+from px4lockstep.plots.style import (
+    BAD,
+    DARK,
+    GOOD,
+    GREY,
+    add_head,
+    add_key,
+    add_notes,
+    figure_style,
+    hold_labels,
+    new_figure,
+    panel_grid,
+)
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -20,19 +30,16 @@ WINDOW = 4.0
 
 def plot_tuned(found: Tuned) -> "Figure":
     """Return the figure of a search; `plots.flight.save_plot` writes it to a file."""
-    from matplotlib import style
-
-    from px4lockstep.plots.shown import ShownFigure
-
-    with style.context(["default", STYLE, {"axes.titlepad": 8.0}]):
-        figure = ShownFigure(figsize=SIZE_IN, dpi=DPI, layout="constrained")
-        left, right = figure.subplots(1, 2, width_ratios=(1.5, 1.0))
-        _draw_search(left, found)
-        _draw_held_out(right, found)
-        figure.suptitle(
-            f"{found.folder.campaign.name}: {found.cost}", fontsize=15, fontweight="bold", x=0.012, ha="left"
-        )
-        figure.supxlabel(found.held_out.verdict, fontsize=10, x=0.012, ha="left", color=GREY)
+    with figure_style():
+        figure = new_figure(*SIZE_IN)
+        head_in = add_head(figure, f"{found.folder.campaign.name}: {found.cost}")
+        foot_in = add_notes(figure, found.held_out.verdict)
+        grid = panel_grid(figure, 1, 2, head_in=head_in, foot_in=foot_in, widths=(1.5, 1.0))
+        for place, draw in enumerate((_draw_search, _draw_held_out)):
+            axes = figure.add_subplot(grid[0, place])
+            draw(axes, found)
+            hold_labels(axes)
+            add_key(axes)
     return figure
 
 
@@ -47,11 +54,11 @@ def _draw_search(axes: "Axes", found: Tuned) -> None:
     costs = np.array([own.cost for own in found.history])
     number = np.arange(len(costs))
     is_flown = np.isfinite(costs)
-    axes.set(title="Search, mean over the training seeds", xlabel="parameter set", ylabel="cost")
+    axes.set(title="Search", xlabel="parameter set", ylabel="cost, mean over the training seeds")
     if is_flown.any():
         best = np.minimum.accumulate(costs)
         top = min(costs[is_flown].max(), WINDOW * (costs[0] if is_flown[0] else float(np.median(costs[is_flown]))))
-        axes.plot(number[is_flown], np.minimum(costs[is_flown], top), "o", ms=5, mfc=GOOD, mec=DARK, mew=0.5)
+        axes.plot(number[is_flown], np.minimum(costs[is_flown], top), "o", ms=5, mfc=GOOD, mec=DARK, mew=0.5, label="parameter set")
         axes.plot(
             number[np.isfinite(best)], best[np.isfinite(best)], color=DARK, lw=1.8, drawstyle="steps-post", label="best"
         )
@@ -59,8 +66,6 @@ def _draw_search(axes: "Axes", found: Tuned) -> None:
         axes.axhline(costs[0], color="0.3", lw=1.2, ls=(0, (4, 2)), label="start")
     _crosses(axes, number[~is_flown])
     axes.margins(y=0.12)
-    if axes.get_legend_handles_labels()[1]:
-        axes.legend(loc="upper right", bbox_to_anchor=(1.0, 0.93))
 
 
 def _draw_held_out(axes: "Axes", found: Tuned) -> None:
@@ -77,4 +82,3 @@ def _draw_held_out(axes: "Axes", found: Tuned) -> None:
         number[:: max(1, len(number) // 10)], labels=[str(seed) for seed in check.seeds[:: max(1, len(number) // 10)]]
     )
     axes.margins(y=0.12)
-    axes.legend(loc="best")

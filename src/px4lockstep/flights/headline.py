@@ -7,7 +7,7 @@ from typing import Any
 from px4lockstep.environment.wind import Wind
 from px4lockstep.spec.spec import Spec
 
-MAX_REASON, MAX_WORD = 110, 40
+MAX_REASON, MAX_WORD = 80, 40
 DIGEST = 12
 """Characters of a digest that are shown."""
 SEPARATOR = "   ·   "
@@ -18,7 +18,7 @@ def title_of(name: str, summary: Mapping[str, Any] | None) -> str:
     if summary is None:
         return f"{one_line(name)}: incomplete"
     outcome, reason = one_line(str(summary.get("outcome")), MAX_WORD), summary.get("reason")
-    return f"{one_line(name)}: {outcome}" + (f" ({one_line(str(reason), MAX_REASON)})" if reason else "")
+    return f"{one_line(name)}: {outcome}" + (f" ({one_line(str(reason).split(';')[0])})" if reason else "")
 
 
 def facts_of(spec: Spec, digest: str | None) -> str:

@@ -96,8 +96,8 @@ def _draw(axes: "Axes", name: str, logs: Mapping[str, Log], pad_pt: float) -> No
     hold_labels(axes, left_in=0.75)
     for i, (label, each) in enumerate(logs.items()):
         values = each[name]
-        lines = [(label if len(logs) > 1 else "_", values)]
-        if values.ndim == 2:
+        lines = [(label if len(logs) > 1 else "_", values.reshape(each.rows, -1)[:, 0])]
+        if values.ndim == 2 and values.shape[1] > 1:
             ends = COMPONENTS.get(each.column(name).shape) or tuple(str(k + 1) for k in range(values.shape[1]))
             lines = [(f"{label} {end}" if len(logs) > 1 else end, values[:, k]) for k, end in enumerate(ends)]
         for k, (text, line) in enumerate(lines):

@@ -24,13 +24,13 @@ from px4lockstep.plots.style import (
     NUMBERED_PAD_PT,
     PAD_PT,
     WIDTH_IN,
-    above,
     add_head,
     add_key,
     add_notes,
     figure_style,
     hide_times,
     hold_labels,
+    inset,
     new_figure,
     panel_grid,
 )
@@ -117,12 +117,12 @@ def plot_flight(
     log = log.between(from_s, to_s)
     marks = numbered(log.time_us, happened)
     zoom_s = crash_window(log, happened) if is_whole else None
-    rows = 5 if zoom_s is None else 6
+    rows = LAST_ROW + (1 if zoom_s is None else 2)
     with figure_style():
-        figure = new_figure(WIDTH_IN, HEIGHT_IN + (rows - 5) * ZOOM_IN)
+        figure = new_figure(WIDTH_IN, HEIGHT_IN + (0.0 if zoom_s is None else ZOOM_IN))
         head_in, foot_in = add_head(figure, title, facts), add_notes(figure, list_of(marks))
         grid = panel_grid(figure, rows, 3, head_in=head_in, foot_in=foot_in, widths=(1.08, 1.0, 1.0))
-        draw_track(above(figure.add_subplot(grid[0:2, 0]), TRACK_IN), log, places, area or Area())
+        draw_track(inset(figure.add_subplot(grid[0:2, 0]), below_in=TRACK_IN), log, places, area or Area())
         limits_s = float(log.time_s[0]), max(float(log.time_s[-1]), float(log.time_s[0]) + 1e-6)
         ticks_s = MaxNLocator(8, steps=(1, 2, 5, 10)).tick_values(*limits_s)
         for row, column, draw, name, unit in PANELS:
@@ -170,8 +170,8 @@ def _draw_zoom(figure: "Figure", grid: Any, log: Log, events: Iterable[FlightEve
     """Draw a row of panels with the seconds around a crash."""
     marks = numbered(log.time_us, events)
     for column, (draw, name, unit) in enumerate(ZOOMED):
-        axes = figure.add_subplot(grid[5, column])
-        _draw_panel(axes, draw, log, f"{name}, around the crash", unit, PAD_PT)
+        axes = inset(figure.add_subplot(grid[LAST_ROW + 1, column]), above_in=TRACK_IN)
+        _draw_panel(axes, draw, log, f"Crash: {name.lower()}", unit, PAD_PT)
         draw_marks(axes, marks, is_numbered=False)
         axes.set_facecolor("#fbf6f6")
         axes.set_xlim(float(log.time_s[0]), max(float(log.time_s[-1]), float(log.time_s[0]) + 1e-6))

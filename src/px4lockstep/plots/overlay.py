@@ -10,7 +10,7 @@ from px4lockstep.errors import InputError
 from px4lockstep.log.log import Log
 from px4lockstep.log.resampling import interpolated
 from px4lockstep.plots.panels.errors import distances
-from px4lockstep.plots.panels.lines import say, say_absent, thinned, use_log_scale
+from px4lockstep.plots.panels.lines import running_mean, say, say_absent, thinned, use_log_scale
 from px4lockstep.plots.style import (
     AXIS_COLOURS,
     EDGE_IN,
@@ -18,10 +18,10 @@ from px4lockstep.plots.style import (
     MOTOR_COLOURS,
     MOTOR_STYLES,
     WIDTH_IN,
-    above,
     add_head,
     figure_style,
     hold_labels,
+    inset,
     new_figure,
     panel_grid,
 )
@@ -88,19 +88,23 @@ def plot_overlay(
         figure = new_figure(WIDTH_IN, HEIGHT_IN + key_in)
         head_in = add_head(figure, title or _names(logs), facts)
         grid = panel_grid(figure, 4, 3, head_in=head_in + key_in, widths=(1.08, 1.0, 1.0))
-        _draw_track(above(figure.add_subplot(grid[0:2, 0]), 0.32), logs, looks)
+        _draw_track(inset(figure.add_subplot(grid[0:2, 0]), below_in=0.32), logs, looks)
         first: Axes | None = None
         for row, column, name, unit, needs, values in PANELS:
             axes = figure.add_subplot(grid[row, column], sharex=first)
             first = first or axes
-            axes.set(title=name, ylabel=unit)
+            axes.set_ylabel(unit)
+            smooth = name.endswith(SMOOTHED) and len(logs) > 1
+            axes.set_title(name if smooth else name.removesuffix(SMOOTHED))
             for label, log in logs.items():
                 if _of(log, needs):
-                    axes.plot(*thinned(log.time_s, values(log)), **looks[label])
+                    line = running_mean(log, values(log)) if smooth else thinned(log.time_s, values(log))
+                    axes.plot(*line, **looks[label])
             if not axes.lines:
                 say_absent(axes)
         last = figure.add_subplot(grid[3, 2], sharex=first)
         _draw_distances(last, logs, looks)
+        last.set_xlim(min(log.time_s[0] for log in logs.values()), _last_s(logs))
         for axes in figure.axes[1:]:
             hold_labels(axes)
             if parts_at_s is not None:
@@ -112,6 +116,11 @@ def plot_overlay(
             axes.tick_params(labelbottom=True)
         _add_key(figure, listed, head_in, columns)
     return figure
+
+
+def _last_s(logs: Mapping[str, Log]) -> float:
+    first_s, last_s = min(log.time_s[0] for log in logs.values()), max(log.time_s[-1] for log in logs.values())
+    return float(max(last_s, first_s + 1e-6))
 
 
 def _names(logs: Mapping[str, Log]) -> str:
@@ -202,6 +211,8 @@ def _of(log: Log, names: str) -> str:
     return next((name for name in names.split() if name in log), "")
 
 
+SMOOTHED = ", smoothed"
+"""Ending of the titles of panels with noise, of which several flights are drawn as running means."""
 CURRENT, CHARGE = "battery_true_current_a battery_current_a", "soc battery_remaining"
 PANELS: tuple[tuple[int, int, str, str, str, Callable[[Log], Array]], ...] = (
     (0, 1, "Height", "above origin [m]", "pos_ned", lambda log: -log["pos_ned"][:, 2]),
@@ -209,9 +220,9 @@ PANELS: tuple[tuple[int, int, str, str, str, Callable[[Log], Array]], ...] = (
     (1, 1, "Tilt", "[°]", "q_bn", _tilt),
     (1, 2, "Heading", "[°]", "q_bn", _heading),
     (2, 0, "Tracking error", "[m]", "pos_sp_ned", lambda log: np.hypot(*distances(log, log["pos_sp_ned"]))),
-    (2, 1, "Mean motor command", "[1]", "motors", _mean("motors")),
-    (2, 2, "Mean rotor speed", "[rad/s]", "rotor_speed_rad_s", _mean("rotor_speed_rad_s")),
-    (3, 0, "Battery current", "[A]", CURRENT, lambda log: log[_of(log, CURRENT)].sum(axis=1)),
+    (2, 1, "Mean motor command" + SMOOTHED, "[1]", "motors", _mean("motors")),
+    (2, 2, "Mean rotor speed" + SMOOTHED, "[rad/s]", "rotor_speed_rad_s", _mean("rotor_speed_rad_s")),
+    (3, 0, "Battery current" + SMOOTHED, "[A]", CURRENT, lambda log: log[_of(log, CURRENT)].sum(axis=1)),
     (3, 1, "Charge", "[%]", CHARGE, lambda log: 100.0 * log[_of(log, CHARGE)].mean(axis=1)),
 )
 """Row, column, title, unit, column of the log (or the second, if there is no first) and values of each panel."""

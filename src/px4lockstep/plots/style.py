@@ -36,7 +36,8 @@ PAD_PT, NUMBERED_PAD_PT = 7.0, 17.0
 KEY = "key"
 NARROW, WIDE = "fijlrt .,:;'|()[]", "mwMW%—±"
 LINE_IN = 1.45 * TEXT_PT / 72.0
-EDGE_IN = 0.2
+EDGE_IN, TITLE_IN, BELOW_IN = 0.2, 0.34, 0.62
+"""Space at the edges of a figure, for the title of a panel, and for the labels below a panel."""
 
 STYLE: dict[str, Any] = {
     "text.parse_math": False,  # a $ in a user's name must not start a formula
@@ -76,7 +77,7 @@ class Margins:
     """Space around and between the panels of a figure, in inches."""
 
     left: float = 0.85
-    right: float = EDGE_IN
+    right: float = 0.3
     bottom: float = 0.6
     between_columns: float = 0.9
     between_rows: float = 0.5
@@ -141,16 +142,15 @@ def panel_grid(
     """Return a grid of panels between the head and the foot of a figure; titles are above their panels."""
     gaps = margins or Margins()
     width_in, height_in = figure.get_figwidth(), figure.get_figheight()
-    title_in = 0.34
     inner_width_in = width_in - gaps.left - gaps.right - (columns - 1) * gaps.between_columns
-    inner_height_in = height_in - head_in - title_in - gaps.bottom - foot_in - (rows - 1) * gaps.between_rows
+    inner_height_in = height_in - head_in - TITLE_IN - gaps.bottom - foot_in - (rows - 1) * gaps.between_rows
     return figure.add_gridspec(
         rows,
         columns,
         left=gaps.left / width_in,
         right=1.0 - gaps.right / width_in,
         bottom=(gaps.bottom + foot_in) / height_in,
-        top=1.0 - (head_in + title_in) / height_in,
+        top=1.0 - (head_in + TITLE_IN) / height_in,
         wspace=gaps.between_columns * columns / inner_width_in,
         hspace=gaps.between_rows * rows / inner_height_in,
         width_ratios=widths,
@@ -158,12 +158,32 @@ def panel_grid(
     )
 
 
-def above(axes: "Axes", room_in: float) -> "Axes":
-    """Return a panel with its lower edge moved up."""
+def panel_row(
+    figure: "Figure", top_in: float, height_in: float, columns: Sequence[tuple[float, float]]
+) -> list["Axes"]:
+    """Return the panels of a row, whose titles begin at a distance from the top of the figure.
+
+    Columns are relative widths, and the space for the labels to the left of each in inches. `height_in` includes the
+    title and the labels below.
+    """
+    width_in, page_in = figure.get_figwidth(), figure.get_figheight()
+    unit_in = (width_in - EDGE_IN - sum(left_in for _, left_in in columns)) / sum(width for width, _ in columns)
+    x_in, panels = 0.0, []
+    for width, left_in in columns:
+        x_in += left_in
+        bottom_in = page_in - top_in - height_in + BELOW_IN
+        size_in = (width * unit_in, height_in - TITLE_IN - BELOW_IN)
+        panels.append(figure.add_axes((x_in / width_in, bottom_in / page_in, size_in[0] / width_in, size_in[1] / page_in)))
+        x_in += size_in[0]
+    return panels
+
+
+def inset(axes: "Axes", *, below_in: float = 0.0, above_in: float = 0.0) -> "Axes":
+    """Return a panel with its lower and upper edges moved inwards."""
     box, figure = axes.get_position(), axes.get_figure()
     assert figure is not None
-    room = room_in / figure.get_size_inches()[1]
-    axes.set_position((box.x0, box.y0 + room, box.width, box.height - room))
+    below, above = below_in / figure.get_size_inches()[1], above_in / figure.get_size_inches()[1]
+    axes.set_position((box.x0, box.y0 + below, box.width, box.height - below - above))
     return axes
 
 

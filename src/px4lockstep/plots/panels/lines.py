@@ -127,3 +127,4 @@ def say_absent(axes: "Axes") -> None:
 def say(axes: "Axes", words: str) -> None:
     """Write into an empty panel why there is nothing to draw."""
     axes.text(0.5, 0.5, words, transform=axes.transAxes, ha="center", va="center", color=GREY)
+    axes.set_yticks([])
