@@ -248,6 +248,32 @@ def plot(
     """
 
 
+@command(app, "report.report_on")
+def report(
+    sources: Annotated[
+        list[str],
+        typer.Argument(
+            metavar="RUN|CAMPAIGN",
+            help="Run folder, latest, FILE.ulg or campaign folder; two flights are compared.",
+            autocompletion=runs_and_files,
+        ),
+    ],
+    out: Annotated[
+        Path | None,
+        typer.Option(
+            "--out", metavar="FILE", help="HTML file. Default: report.html or report-diff.html in the (last) folder."
+        ),
+    ] = None,
+    force: ForceOption = False,
+) -> None:
+    """Write one HTML file with verdict, charts, 3D replay, spec and versions that opens without a network.
+
+    It needs plotly and viser, which the optional extra view installs.
+
+    Exit codes: 0 written, 2 bad input.
+    """
+
+
 @command(app, "view.view_runs")
 def view(
     sources: Annotated[

@@ -97,7 +97,7 @@ def plot_overlay(
             smooth = name.endswith(SMOOTHED) and len(logs) > 1
             axes.set_title(name if smooth else name.removesuffix(SMOOTHED))
             for label, log in logs.items():
-                if _of(log, needs):
+                if has_one_of(log, needs):
                     line = running_mean(log, values(log)) if smooth else thinned(log.time_s, values(log))
                     axes.plot(*line, **looks[label])
             if not axes.lines:
@@ -206,7 +206,7 @@ def _mean(column: str) -> Callable[[Log], Array]:
     return mean
 
 
-def _of(log: Log, names: str) -> str:
+def has_one_of(log: Log, names: str) -> str:
     """Return the first of some columns, separated by spaces, that a log has; an empty string if it has none."""
     return next((name for name in names.split() if name in log), "")
 
@@ -222,7 +222,7 @@ PANELS: tuple[tuple[int, int, str, str, str, Callable[[Log], Array]], ...] = (
     (2, 0, "Tracking error", "[m]", "pos_sp_ned", lambda log: np.hypot(*distances(log, log["pos_sp_ned"]))),
     (2, 1, "Mean motor command" + SMOOTHED, "[1]", "motors", _mean("motors")),
     (2, 2, "Mean rotor speed" + SMOOTHED, "[rad/s]", "rotor_speed_rad_s", _mean("rotor_speed_rad_s")),
-    (3, 0, "Battery current" + SMOOTHED, "[A]", CURRENT, lambda log: log[_of(log, CURRENT)].sum(axis=1)),
-    (3, 1, "Charge", "[%]", CHARGE, lambda log: 100.0 * log[_of(log, CHARGE)].mean(axis=1)),
+    (3, 0, "Battery current" + SMOOTHED, "[A]", CURRENT, lambda log: log[has_one_of(log, CURRENT)].sum(axis=1)),
+    (3, 1, "Charge", "[%]", CHARGE, lambda log: 100.0 * log[has_one_of(log, CHARGE)].mean(axis=1)),
 )
 """Row, column, title, unit, column of the log (or the second, if there is no first) and values of each panel."""

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from px4lockstep.log.schema import BY_NAME
-from px4lockstep.plots.panels.style import MOTOR_COLOURS
+from px4lockstep.plots.style import MOTOR_COLOURS
 from px4lockstep.view.flown import ViewedFlight
 from px4lockstep.view.inbox import Inbox
 from px4lockstep.view.scene import marks_of

@@ -82,12 +82,12 @@ def draw_setpoint(axes: "Axes", line: tuple[Vector, Vector], colour: str, label:
     axes.plot(*line, color=colour, ls=(0, (3.5, 2.0)), lw=1.15, label=label, zorder=4)
 
 
-def thinned(time_s: Vector, values: Vector) -> tuple[Vector, Vector]:
-    """Return a line with at most a few thousand points that keeps all extrema."""
-    rows = len(values)
-    if rows <= POINTS:
+def thinned(time_s: Vector, values: Vector, points: int | None = None) -> tuple[Vector, Vector]:
+    """Return a line with at most a number of points, by default `POINTS`, that keeps all extrema."""
+    rows, points = len(values), POINTS if points is None else points
+    if rows <= points:
         return time_s, values
-    size = -(-2 * rows // POINTS)
+    size = -(-2 * rows // points)
     whole = rows // size * size
     groups = values[:whole].reshape(-1, size)
     # NaN still interrupts the line: argmin and argmax return the first NaN.
