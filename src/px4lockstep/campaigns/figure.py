@@ -48,7 +48,7 @@ WORDS = {
 }
 
 
-class Panel(NamedTuple):
+class PlacedPanel(NamedTuple):
     """A panel: what draws it, its relative width, and the space for the labels to its left."""
 
     draw: Callable[["Axes"], None]
@@ -92,29 +92,33 @@ def plot_campaign(results: Results, confidence: float = CONFIDENCE) -> "Figure":
     return figure
 
 
-def _top(results: Results, main: MetricColumn | None, matters: Sequence[Sensitivity], confidence: float) -> list[Panel]:
+def _top(
+    results: Results, main: MetricColumn | None, matters: Sequence[Sensitivity], confidence: float
+) -> list[PlacedPanel]:
     """Return the first row of a sampled campaign: pass rate, outcomes, influence of the inputs."""
     top = [_statuses(results)]
     if results.criteria:
-        top.insert(0, Panel(lambda axes: panels.draw_pass_rate(axes, results, confidence), 2.0))
+        top.insert(0, PlacedPanel(lambda axes: panels.draw_pass_rate(axes, results, confidence), 2.0))
     if main is not None and results.inputs:
         shown = matters[:MAX_BARS]
         left_in = _room(results.label(own.input) for own in shown)
         draw = panels.draw_sensitivities
-        top.append(Panel(lambda axes: draw(axes, shown, results, main.name), 1.5, left_in))
+        top.append(PlacedPanel(lambda axes: draw(axes, shown, results, main.name), 1.5, left_in))
     return top
 
 
-def _grid_top(results: Results, inputs: Sequence[str]) -> list[Panel]:
+def _grid_top(results: Results, inputs: Sequence[str]) -> list[PlacedPanel]:
     """Return the first row of a grid: outcomes, and with criteria the share that passed by each input."""
     top = [_statuses(results)]
     if results.criteria:
-        top += [Panel(lambda axes, key=key: panels.draw_passed_by(axes, results, key)) for key in inputs]  # type: ignore[misc]
+        top += [PlacedPanel(lambda axes, key=key: panels.draw_passed_by(axes, results, key)) for key in inputs]  # type: ignore[misc]
     return top
 
 
-def _statuses(results: Results) -> Panel:
-    return Panel(lambda axes: panels.draw_statuses(axes, results), 0.75, _room(map(str, results.columns["status"]), 22))
+def _statuses(results: Results) -> PlacedPanel:
+    return PlacedPanel(
+        lambda axes: panels.draw_statuses(axes, results), 0.75, _room(map(str, results.columns["status"]), 22)
+    )
 
 
 def _room(names: Any, length: int = MAX_NAME) -> float:
@@ -125,24 +129,26 @@ def _room(names: Any, length: int = MAX_NAME) -> float:
 
 def _sampled_rows(
     results: Results, metrics: Sequence[MetricColumn], inputs: Sequence[str], main: MetricColumn | None
-) -> list[list[Panel]]:
+) -> list[list[PlacedPanel]]:
     """Return the distributions of the metrics, and the main metric over the inputs."""
     distributions = [
-        Panel(lambda axes, own=metric: draw_distribution(axes, results, own), ylabel="runs")  # type: ignore[misc]
+        PlacedPanel(lambda axes, own=metric: draw_distribution(axes, results, own), ylabel="runs")  # type: ignore[misc]
         for metric in metrics
     ]
     scatters = [] if main is None else [panel for key in inputs for panel in (_over(results, key, main),)]
     return _rows(distributions, scatters)
 
 
-def _over(results: Results, key: str, metric: MetricColumn) -> Panel:
-    return Panel(lambda axes: draw_scatter(axes, results, key, metric), ylabel=named(results, metric))
+def _over(results: Results, key: str, metric: MetricColumn) -> PlacedPanel:
+    return PlacedPanel(lambda axes: draw_scatter(axes, results, key, metric), ylabel=named(results, metric))
 
 
 def _varying(results: Results, metrics: Sequence[MetricColumn]) -> list[MetricColumn]:
     """Return the metrics of a grid that are not constant; all, if none varies."""
     values = {metric.name: results.metric_values(metric.name) for metric in metrics}
-    return [own for own in metrics if len(np.unique(values[own.name][~np.isnan(values[own.name])])) > 1] or list(metrics)
+    return [own for own in metrics if len(np.unique(values[own.name][~np.isnan(values[own.name])])) > 1] or list(
+        metrics
+    )
 
 
 def main_metric(results: Results) -> MetricColumn | None:
@@ -165,7 +171,7 @@ def main_metric(results: Results) -> MetricColumn | None:
     return best
 
 
-def _rows(metrics: list[Panel], inputs: list[Panel]) -> list[list[Panel]]:
+def _rows(metrics: list[PlacedPanel], inputs: list[PlacedPanel]) -> list[list[PlacedPanel]]:
     """Arrange panels in rows of up to four: metrics and inputs in one row if they fit, otherwise in separate rows."""
     if len(metrics) + len(inputs) <= COLUMNS:
         return [metrics + inputs] if metrics or inputs else []
@@ -200,7 +206,9 @@ def _below(results: Results, metrics: Sequence[MetricColumn], inputs: Sequence[s
     if results.is_sampled and len(metrics) < len(results.metrics):
         notes.append(f"{len(metrics)} of {len(results.metrics)} metrics are drawn, those with a criterion first.")
     if not results.is_sampled and len(metrics) < len(results.metrics):
-        notes.append(f"{len(metrics)} of {len(results.metrics)} metrics are drawn: those that vary, with a criterion first.")
+        notes.append(
+            f"{len(metrics)} of {len(results.metrics)} metrics are drawn: those that vary, with a criterion first."
+        )
     if results.is_sampled and len(inputs) < len(results.inputs):
         notes.append(f"{len(inputs)} of {len(results.inputs)} inputs are drawn, the most influential first.")
     notes += [NOTES[method] for method in results.methods if method in NOTES]

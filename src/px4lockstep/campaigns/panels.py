@@ -89,9 +89,7 @@ def draw_passed_by(axes: "Axes", results: Results, key: str) -> None:
         _note(axes, 0.98, 0.9, "right", f"{MAX_BARS} of {len(names)} values", color=GREY)
 
 
-def draw_sensitivities(
-    axes: "Axes", own: Sequence[Sensitivity], results: Results, metric: str
-) -> None:
+def draw_sensitivities(axes: "Axes", own: Sequence[Sensitivity], results: Results, metric: str) -> None:
     """Draw the rank correlation of each input with a metric, and the square root of the share that it explains."""
     axes.set_title(f"Influence on {shortened(results.label(metric), MAX_TITLE)}")
     if not own:
@@ -244,7 +242,9 @@ def _say_beyond(axes: "Axes", values: Vector, low: float, high: float) -> None:
 
 
 def _note(axes: "Axes", x: float, y: float, side: str, words: str, **options: Any) -> None:
-    axes.text(x, y, words, transform=axes.transAxes, ha=side, va="top", fontsize=SMALL_PT, bbox=BOX, zorder=5, **options)
+    axes.text(
+        x, y, words, transform=axes.transAxes, ha=side, va="top", fontsize=SMALL_PT, bbox=BOX, zorder=5, **options
+    )
 
 
 def _places(results: Results, key: str) -> tuple[Vector, list[str]]:

@@ -10,7 +10,7 @@ from px4lockstep.flights.headline import facts_of
 from px4lockstep.plots.style import (
     AXIS_COLOURS,
     GREY,
-    Margins,
+    Spacing,
     add_head,
     add_key,
     figure_style,
@@ -42,8 +42,8 @@ def plot_bode(found: "FrequencyResponse") -> "Figure":
         figure = new_figure(*(SIZE_IN if is_wide else NARROW_IN))
         title = f"{found.run.spec.aircraft.name}: frequency response of {found.loop.title}"
         head_in = add_head(figure, title, facts_of(found.run.spec, None))
-        margins = Margins(between_rows=0.4, between_columns=0.85)
-        grid = panel_grid(figure, 3, 1 + is_wide, head_in=head_in, margins=margins, heights=(3.0, 3.0, 1.4))
+        spacing = Spacing(between_rows=0.4, between_columns=0.85)
+        grid = panel_grid(figure, 3, 1 + is_wide, head_in=head_in, spacing=spacing, heights=(3.0, 3.0, 1.4))
         panels = grid.subplots(sharex=True, squeeze=False)
         loops = ((found.closed_loop, CLOSED, "closed_loop"), (found.open_loop, OPEN, "open_loop"))
         for column, (response, colour, name) in enumerate(loops):

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from px4lockstep.flights.headline import facts_of
-from px4lockstep.plots.style import AXIS_COLOURS, GREY, Margins, add_head, figure_style, new_figure, panel_grid
+from px4lockstep.plots.style import AXIS_COLOURS, GREY, Spacing, add_head, figure_style, new_figure, panel_grid
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -29,8 +29,8 @@ def plot_steps(steps: Sequence["StepResponse"]) -> "Figure":
         facts = dict.fromkeys(facts_of(response.run.spec, None) for response in steps)
         head_in = add_head(figure, f"{names}: step response", next(iter(facts)) if len(facts) == 1 else "")
         _add_key(figure, steps[0].band_percent)
-        margins = Margins(bottom=0.62, between_rows=0.95, between_columns=0.7)
-        grid = panel_grid(figure, rows, columns, head_in=head_in + 0.22, margins=margins)
+        spacing = Spacing(bottom=0.62, between_rows=0.95, between_columns=0.7)
+        grid = panel_grid(figure, rows, columns, head_in=head_in + 0.22, spacing=spacing)
         for i, response in enumerate(steps):
             _draw(figure.add_subplot(grid[i // columns, i % columns]), response)
     return figure

@@ -5,6 +5,7 @@ fail, and is drawn hollow, not as part of the line.
 """
 
 import math
+import textwrap
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -20,7 +21,7 @@ from px4lockstep.plots.style import (
     BAD,
     DARK,
     GOOD,
-    Margins,
+    Spacing,
     add_head,
     add_key,
     add_notes,
@@ -35,6 +36,8 @@ if TYPE_CHECKING:
 
 WIDTH_IN, LINE_IN, MAP_IN = 9.0, 3.6, 6.0
 MAX_COLUMNS, MAX_PANELS, MAX_WRITTEN, MAX_TICKS = 2, 8, 100, 12
+MAX_CELL = 14
+"""Characters in a line of a cell of a map."""
 MAP_RIGHT_IN = 1.4
 """Space to the right of a map, for its colours."""
 BELOW = 0.045
@@ -53,8 +56,8 @@ def plot_sweep(found: Sweep) -> "Figure":
     with figure_style(axes_grid=not is_map):
         figure = new_figure(width_in, row_in * rows + 0.9)
         head_in, foot_in = add_head(figure, _title(found)), add_notes(figure, _below(found))
-        margins = Margins(left=1.0, right=MAP_RIGHT_IN if is_map else 0.25, between_columns=2.3, between_rows=0.85)
-        grid = panel_grid(figure, rows, columns, head_in=head_in, foot_in=foot_in, margins=margins)
+        spacing = Spacing(left=1.0, right=MAP_RIGHT_IN if is_map else 0.25, between_columns=2.3, between_rows=0.85)
+        grid = panel_grid(figure, rows, columns, head_in=head_in, foot_in=foot_in, spacing=spacing)
         for place, metric in enumerate(metrics):
             axes = figure.add_subplot(grid[place // columns, place % columns])
             if is_map:
@@ -182,7 +185,8 @@ def _draw_cell(
     if seeds > 1 and value.count > 1:
         text += f"\n± {value.std:.2g}"
     if cell.is_failed:
-        text += f"\n{cell.failed} of {len(cell.runs)} failed" if len(cell.runs) > 1 else f"\n{cell.flights}"
+        words = f"{cell.failed} of {len(cell.runs)} failed" if len(cell.runs) > 1 else cell.flights
+        text += "\n" + textwrap.fill(words, MAX_CELL)
     colour = "white" if is_dark else "0.1"
     axes.text(x, y - (0.06 if cell.is_failed else 0.0), text, ha="center", va="center", fontsize=8.5, color=colour)
 

@@ -58,7 +58,16 @@ def _draw_search(axes: "Axes", found: Tuned) -> None:
     if is_flown.any():
         best = np.minimum.accumulate(costs)
         top = min(costs[is_flown].max(), WINDOW * (costs[0] if is_flown[0] else float(np.median(costs[is_flown]))))
-        axes.plot(number[is_flown], np.minimum(costs[is_flown], top), "o", ms=5, mfc=GOOD, mec=DARK, mew=0.5, label="parameter set")
+        axes.plot(
+            number[is_flown],
+            np.minimum(costs[is_flown], top),
+            "o",
+            ms=5,
+            mfc=GOOD,
+            mec=DARK,
+            mew=0.5,
+            label="parameter set",
+        )
         axes.plot(
             number[np.isfinite(best)], best[np.isfinite(best)], color=DARK, lw=1.8, drawstyle="steps-post", label="best"
         )

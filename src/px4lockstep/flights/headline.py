@@ -35,7 +35,9 @@ def wind_words(wind: Wind) -> str:
         return "no wind"
     north, east, _ = wind.wind_mean_ned
     speed_m_s = math.hypot(north, east)
-    kind = {"constant": "constant wind", "ou": "turbulent wind (ou)", "dryden": "turbulent wind (Dryden)"}.get(wind.wind)
+    kind = {"constant": "constant wind", "ou": "turbulent wind (ou)", "dryden": "turbulent wind (Dryden)"}.get(
+        wind.wind
+    )
     words = kind or f"wind {wind.wind}"
     if speed_m_s == 0.0:
         return f"{words}, mean 0 m/s"

@@ -17,8 +17,8 @@ from px4lockstep.flights.folder import (
     read_summary,
     write_text,
 )
-from px4lockstep.flights.outcome import IMPORTED
 from px4lockstep.flights.headline import SEPARATOR
+from px4lockstep.flights.outcome import IMPORTED
 from px4lockstep.flights.recorded import SPEC
 from px4lockstep.flights.summary import summary_of_log
 from px4lockstep.io import to_json

@@ -15,7 +15,7 @@ from px4lockstep.plots.style import (
     NUMBERED_PAD_PT,
     PAD_PT,
     WIDTH_IN,
-    Margins,
+    Spacing,
     add_head,
     add_key,
     add_notes,
@@ -34,7 +34,12 @@ MAX_PANELS = 20
 
 
 def plot_columns(
-    logs: Mapping[str, Log], columns: Sequence[str], *, events: Iterable[FlightEvent] = (), title: str = "", facts: str = ""
+    logs: Mapping[str, Log],
+    columns: Sequence[str],
+    *,
+    events: Iterable[FlightEvent] = (),
+    title: str = "",
+    facts: str = "",
 ) -> "Figure":
     """Return a figure with a panel for each column.
 
@@ -61,7 +66,7 @@ def plot_columns(
         figure = new_figure(WIDTH_IN, MARGIN_IN + PANEL_IN * len(columns))
         head_in, foot_in = add_head(figure, title or ", ".join(logs), facts), add_notes(figure, list_of(marks))
         grid = panel_grid(
-            figure, len(columns), 1, head_in=head_in, foot_in=foot_in, margins=Margins(left=1.0, right=0.3)
+            figure, len(columns), 1, head_in=head_in, foot_in=foot_in, spacing=Spacing(left=1.0, right=0.3)
         )
         first: Axes | None = None
         for i, name in enumerate(columns):

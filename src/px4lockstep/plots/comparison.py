@@ -16,7 +16,7 @@ from px4lockstep.plots.style import (
     AXIS_COLOURS,
     GREY,
     WIDTH_IN,
-    Margins,
+    Spacing,
     add_head,
     figure_style,
     new_figure,
@@ -95,8 +95,8 @@ def _draw(
     with figure_style():
         figure = new_figure(WIDTH_IN, HEIGHT_IN)
         columns = -(-(len(quantities) + 1) // 2)
-        margins = Margins(bottom=0.65, between_rows=0.95, between_columns=0.75)
-        grid = panel_grid(figure, 2, columns, head_in=add_head(figure, title) + 0.35, margins=margins)
+        spacing = Spacing(bottom=0.65, between_rows=0.95, between_columns=0.75)
+        grid = panel_grid(figure, 2, columns, head_in=add_head(figure, title) + 0.35, spacing=spacing)
         panels = [figure.add_subplot(grid[i // columns, i % columns]) for i in range(len(quantities))]
         for axes, quantity in zip(panels, quantities, strict=True):
             for i, (name, series) in enumerate(errors.items()):

@@ -20,6 +20,7 @@ from px4lockstep.log.events import FlightEvent, events_of
 from px4lockstep.log.log import Log
 from px4lockstep.plots.panels import errors, motion, power
 from px4lockstep.plots.panels.marks import draw_marks, draw_modes, list_of, numbered
+from px4lockstep.plots.panels.track import check_waypoints, draw_track
 from px4lockstep.plots.style import (
     NUMBERED_PAD_PT,
     PAD_PT,
@@ -34,7 +35,6 @@ from px4lockstep.plots.style import (
     new_figure,
     panel_grid,
 )
-from px4lockstep.plots.panels.track import check_waypoints, draw_track
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -5,6 +5,7 @@ Import this module only where a figure is made: it imports Matplotlib.
 
 import base64
 import io
+from typing import Any
 
 import numpy as np
 from matplotlib.backends.backend_agg import FigureCanvasAgg
@@ -35,7 +36,7 @@ def png_of(figure: Figure, dpi: float = NOTEBOOK_DPI) -> bytes:
     with figure_style():
         try:
             figure.set_dpi(dpi)
-            canvas = FigureCanvasAgg(figure)
+            canvas: Any = FigureCanvasAgg(figure)  # Matplotlib has no types for it
             canvas.draw()
             image = Image.fromarray(np.asarray(canvas.buffer_rgba())).convert("RGB")
         finally:

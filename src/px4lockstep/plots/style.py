@@ -5,10 +5,11 @@ figure does. A legend is above its panel, to the right of the title, so that it 
 """
 
 import gc
+import textwrap
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -33,6 +34,8 @@ WIDTH_IN = 17.0
 TITLE_PT, TEXT_PT, SMALL_PT = 17.0, 11.0, 10.0
 PAD_PT, NUMBERED_PAD_PT = 7.0, 17.0
 """Space between a panel and its title, and where the numbers of events are between them."""
+KEPT: dict[str, Any] = {"replace_whitespace": False, "drop_whitespace": False, "break_long_words": False}
+"""Options of wrapping that keep the spaces between the entries of a line."""
 KEY = "key"
 NARROW, WIDE = "fijlrt .,:;'|()[]", "mwMW%—±"
 LINE_IN = 1.45 * TEXT_PT / 72.0
@@ -73,7 +76,7 @@ STYLE: dict[str, Any] = {
 
 
 @dataclass(frozen=True)
-class Margins:
+class Spacing:
     """Space around and between the panels of a figure, in inches."""
 
     left: float = 0.85
@@ -123,6 +126,8 @@ def add_head(figure: "Figure", title: str, facts: str = "") -> float:
 def add_notes(figure: "Figure", notes: str, colour: str = "0.2") -> float:
     """Write notes below the panels; return the height that they take, in inches."""
     left, bottom = EDGE_IN / figure.get_figwidth(), 0.12 / figure.get_figheight()
+    width = int((figure.get_figwidth() - 2.0 * EDGE_IN) / (0.54 * TEXT_PT / 72.0))
+    notes = "\n".join(part for line in notes.splitlines() for part in textwrap.wrap(line, width, **KEPT))
     place: dict[str, Any] = {"x": left, "y": bottom, "ha": "left", "va": "bottom", "linespacing": 1.45}
     figure.supxlabel(notes, fontsize=TEXT_PT, color=colour, **place)
     return 0.12 + LINE_IN * len(notes.splitlines()) if notes else 0.0
@@ -135,12 +140,12 @@ def panel_grid(
     *,
     head_in: float,
     foot_in: float = 0.0,
-    margins: Margins | None = None,
+    spacing: Spacing | None = None,
     widths: Sequence[float] | None = None,
     heights: Sequence[float] | None = None,
 ) -> "GridSpec":
     """Return a grid of panels between the head and the foot of a figure; titles are above their panels."""
-    gaps = margins or Margins()
+    gaps = spacing or Spacing()
     width_in, height_in = figure.get_figwidth(), figure.get_figheight()
     inner_width_in = width_in - gaps.left - gaps.right - (columns - 1) * gaps.between_columns
     inner_height_in = height_in - head_in - TITLE_IN - gaps.bottom - foot_in - (rows - 1) * gaps.between_rows
@@ -173,27 +178,33 @@ def panel_row(
         x_in += left_in
         bottom_in = page_in - top_in - height_in + BELOW_IN
         size_in = (width * unit_in, height_in - TITLE_IN - BELOW_IN)
-        panels.append(figure.add_axes((x_in / width_in, bottom_in / page_in, size_in[0] / width_in, size_in[1] / page_in)))
+        panels.append(
+            figure.add_axes((x_in / width_in, bottom_in / page_in, size_in[0] / width_in, size_in[1] / page_in))
+        )
         x_in += size_in[0]
     return panels
 
 
+def panel_size_in(axes: "Axes") -> tuple[float, float]:
+    """Return width and height of a panel in inches."""
+    box, figure = axes.get_position(), cast("Figure", axes.get_figure())
+    width_in, height_in = figure.get_size_inches()
+    return float(box.width * width_in), float(box.height * height_in)
+
+
 def inset(axes: "Axes", *, below_in: float = 0.0, above_in: float = 0.0) -> "Axes":
     """Return a panel with its lower and upper edges moved inwards."""
-    box, figure = axes.get_position(), axes.get_figure()
-    assert figure is not None
-    below, above = below_in / figure.get_size_inches()[1], above_in / figure.get_size_inches()[1]
+    box, (_, height_in) = axes.get_position(), panel_size_in(axes)
+    below, above = (room_in * box.height / height_in for room_in in (below_in, above_in))
     axes.set_position((box.x0, box.y0 + below, box.width, box.height - below - above))
     return axes
 
 
 def hold_labels(axes: "Axes", *, left_in: float = 0.6, below_in: float = 0.3) -> None:
     """Put the axis labels at fixed distances, which need not be computed from the tick labels."""
-    box, figure = axes.get_position(), axes.get_figure()
-    assert figure is not None
-    width_in, height_in = figure.get_size_inches()
-    axes.yaxis.set_label_coords(-left_in / (box.width * width_in), 0.5)
-    axes.xaxis.set_label_coords(0.5, -below_in / (box.height * height_in))
+    width_in, height_in = panel_size_in(axes)
+    axes.yaxis.set_label_coords(-left_in / width_in, 0.5)
+    axes.xaxis.set_label_coords(0.5, -below_in / height_in)
 
 
 def hide_times(axes: "Axes", ticks: Sequence[float]) -> None:
@@ -212,13 +223,11 @@ def add_key(axes: "Axes", *, above_pt: float = PAD_PT) -> None:
     """
     from matplotlib.lines import Line2D
 
-    box, figure = axes.get_position(), axes.get_figure()
-    assert figure is not None
-    width_in, height_in = figure.get_size_inches() * (box.width, box.height)
+    width_in, height_in = panel_size_in(axes)
     y, right_in = 1.0 + (above_pt + 0.5 * SMALL_PT) / 72.0 / height_in, width_in
     for handle, label in reversed(list(zip(*axes.get_legend_handles_labels(), strict=True))):
         left_in = right_in - text_width_in(label, SMALL_PT)
-        look = {"va": "center", "fontsize": SMALL_PT, "gid": KEY}
+        look: dict[str, Any] = {"va": "center", "fontsize": SMALL_PT, "gid": KEY}
         axes.text(left_in / width_in, y, label, transform=axes.transAxes, **look)
         sample = Line2D([], [])
         sample.update_from(handle)

@@ -14,7 +14,7 @@ from px4lockstep.campaigns.tables import METRIC_HEADS, about_rows, metric_rows, 
 from px4lockstep.flights.outcome import is_success
 from px4lockstep.reading import read_text
 from px4lockstep.report.charts import Cloud, bars, scatter
-from px4lockstep.report.page import BAD, GOOD, NONE, Page, Table, details, paragraph, side_by_side
+from px4lockstep.report.page import BAD, GOOD, NONE, ReportPage, PageTable, details, paragraph, side_by_side
 from px4lockstep.spec.toml_text import to_toml
 
 MAX_ROWS = 2_000
@@ -22,7 +22,7 @@ MAX_ROWS = 2_000
 MAX_INPUTS, MAX_METRICS = 6, 2
 
 
-def campaign_page(folder: CampaignFolder) -> Page:
+def campaign_page(folder: CampaignFolder) -> ReportPage:
     """Return the report of a campaign folder."""
     results, numbers = results_in(folder), numbers_of(folder)
     passed = int(results.is_passed.sum())
@@ -34,8 +34,8 @@ def campaign_page(folder: CampaignFolder) -> Page:
     if not folder.is_complete:
         kind = NONE if kind == GOOD else kind
     facts = [f"base {folder.campaign.file.campaign.base}", f"sampling: {', '.join(results.methods) or 'none'}"]
-    page = Page(results.name, verdict, kind, reason, [*facts, f"identity {folder.campaign.identity[:12]}"])
-    page.add("Results", Table(about_rows(numbers)), Table(metric_rows(numbers), METRIC_HEADS))
+    page = ReportPage(results.name, verdict, kind, reason, [*facts, f"identity {folder.campaign.identity[:12]}"])
+    page.add("Results", PageTable(about_rows(numbers)), PageTable(metric_rows(numbers), METRIC_HEADS))
     page.add("Charts", side_by_side(page.chart(chart) for chart in _charts(results)))
     page.add("Runs", *_runs(results))
     _add_spec(page, folder)
@@ -70,36 +70,38 @@ def _cloud(results: Results, key: str, metric: str) -> Cloud:
 
 def _plain(value: Any) -> float | int | None:
     """Return a number of a results table for JSON; None if it is missing or not finite."""
-    return value.item() if isinstance(value, np.generic) else value if value is not None and np.isfinite(value) else None
+    return (
+        value.item() if isinstance(value, np.generic) else value if value is not None and np.isfinite(value) else None
+    )
 
 
-def _runs(results: Results) -> list[str | Table]:
+def _runs(results: Results) -> list[str | PageTable]:
     names = ["index", "status", *(["passed"] if results.criteria else []), "seed", *results.inputs]
     names += [metric.name for metric in results.metrics]
     shown = min(results.runs, MAX_ROWS)
     rows = [[_cell(results.columns[name][row]) for name in names] for row in range(shown)]
     faults = [bool(results.criteria) and not bool(passed) for passed in results.is_passed[:shown]]
     heads = ["run" if name == "index" else results.label(name) for name in names]
-    table = Table(rows, heads, faults, is_long=True)
+    table = PageTable(rows, heads, faults, is_long=True)
     return [table] if shown == results.runs else [paragraph(f"The first {shown} of {results.runs} runs."), table]
 
 
 def _cell(value: Any) -> str:
-    if value is None:
+    if value is None or value != value:  # missing, or NaN
         return ""
     if isinstance(value, bool | np.bool_):
         return "yes" if value else "no"
     return f"{value:.6g}" if isinstance(value, float | np.floating) else str(value)
 
 
-def _add_spec(page: Page, folder: CampaignFolder) -> None:
-    parts: list[str | Table] = []
+def _add_spec(page: ReportPage, folder: CampaignFolder) -> None:
+    parts: list[str | PageTable] = []
     changes = [(key, repr(value)) for key, value in folder.campaign.file.set.items()]
     if changes:
-        parts.append(Table(changes, ("key", "value of all runs")))
+        parts.append(PageTable(changes, ("key", "value of all runs")))
     varied = [(own.key, own.label or "", own.distribution) for own in folder.campaign.vary]
     if varied:
-        parts.append(Table(varied, ("varying key", "label", "distribution")))
+        parts.append(PageTable(varied, ("varying key", "label", "distribution")))
     if (folder.path / FILE).is_file():
         parts.append(details(FILE, read_text(folder.path / FILE, MAX_BYTES, "a campaign file")))
     parts.append(details("Spec of the aircraft, complete", to_toml(folder.campaign.spec({}))))

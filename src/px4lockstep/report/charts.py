@@ -16,6 +16,7 @@ import numpy.typing as npt
 
 from px4lockstep.log.events import FlightEvent
 from px4lockstep.plots.panels.lines import thinned
+from px4lockstep.plots.panels.track import places_by_number
 from px4lockstep.plots.style import FAULT, MOTOR_COLOURS
 from px4lockstep.report.page import Chart
 
@@ -41,7 +42,7 @@ class Series:
 
 
 @dataclass(frozen=True)
-class Panel:
+class ChartPanel:
     """A panel over time."""
 
     title: str
@@ -49,7 +50,7 @@ class Panel:
     series: Sequence[Series] = field(default_factory=list)
 
 
-def stacked(panels: Sequence[Panel], events: Sequence[FlightEvent], words: str) -> Chart:
+def stacked(panels: Sequence[ChartPanel], events: Sequence[FlightEvent], words: str) -> Chart:
     """Return panels above each other that share their time axis; a zoom in one is a zoom in all."""
     used = [panel for panel in panels if panel.series]
     count = len(used)
@@ -94,16 +95,16 @@ def track(tracks: Mapping[str, tuple[Vector, str, str]], waypoints: Mapping[int,
     data: list[dict[str, Any]] = []
     for name, (pos_ned, colour, dash) in tracks.items():
         step = max(1, len(pos_ned) // POINTS)
-        east, north = packed(pos_ned[::step, 1]), packed(pos_ned[::step, 0])
+        places = {"x": packed(pos_ned[::step, 1]), "y": packed(pos_ned[::step, 0])}
         look = {"color": colour, "dash": dash, "width": 2}
-        data.append({"type": "scatter", "mode": "lines", "x": east, "y": north, "name": escape(name), "line": look})
+        data.append({"type": "scatter", "mode": "lines", "name": escape(name), "line": look, **places})
     end = next(iter(tracks.values()))[0][-1]
     data.append(_markers("end", [float(end[1])], [float(end[0])], "square", "#1b1f24"))
     if waypoints:
-        places = list(waypoints.values())
-        own = _markers("waypoint", [place[1] for place in places], [place[0] for place in places], "circle-open", "#555")
-        data.append(own | {"mode": "markers+text", "text": [str(i) for i in waypoints], "textposition": "top right"})
-    layout = _layout(560)
+        numbered = places_by_number(waypoints)
+        own = _markers("waypoint", [at[1] for at, _ in numbered], [at[0] for at, _ in numbered], "circle-open", "#555")
+        data.append(own | {"mode": "markers+text", "text": [text for _, text in numbered], "textposition": "top right"})
+    layout = _layout(430)
     layout["xaxis"] = GRID | {"title": {"text": "east [m]"}, "scaleanchor": "y", "scaleratio": 1}
     layout["yaxis"] = GRID | {"title": {"text": "north [m]"}}
     return Chart("Track over ground", data, layout)
@@ -150,7 +151,7 @@ def scatter(x_name: str, y_name: str, cloud: Cloud) -> Chart:
     for name, is_in in groups:
         rows = np.flatnonzero(is_in & np.isfinite(cloud.y)).tolist()
         bad = name == "failed"
-        marker = {"symbol": "x" if bad else "circle", "size": 8, "color": FAULT if bad else "#93b7de"}
+        marker: dict[str, Any] = {"symbol": "x" if bad else "circle", "size": 8, "color": FAULT if bad else "#93b7de"}
         marker["line"] = {"width": 0.6, "color": "#17407f"}
         own = {"x": [cloud.x[row] for row in rows], "y": [float(cloud.y[row]) for row in rows]}
         texts = [escape(cloud.texts[row]) for row in rows]

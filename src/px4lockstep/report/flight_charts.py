@@ -12,7 +12,7 @@ from px4lockstep.plots.overlay import PANELS, SMOOTHED, distance_between, has_on
 from px4lockstep.plots.panels.errors import distances
 from px4lockstep.plots.panels.motion import unwrapped
 from px4lockstep.plots.style import AXIS_COLOURS, MOTOR_COLOURS, SETPOINT_COLOURS
-from px4lockstep.report.charts import DASHES, Panel, Series, Vector, stacked, track
+from px4lockstep.report.charts import DASHES, ChartPanel, Series, Vector, stacked, track
 from px4lockstep.report.page import Chart
 
 NED, BODY = ("north", "east", "down"), ("x", "y", "z")
@@ -21,18 +21,18 @@ NED, BODY = ("north", "east", "down"), ("x", "y", "z")
 def flight_chart(log: Log, events: Sequence[FlightEvent]) -> Chart:
     """Return the quantities of a flight over time."""
     panels = [
-        Panel("Height above origin", "[m]", _height(log)),
-        Panel("Velocity over ground", "[m/s]", _vector(log, "vel_ned", "vel_sp_ned", NED)),
-        Panel("Tracking error", "[m]", _distance(log, log.get("pos_sp_ned"))),
-        Panel("Estimate error", "[m]", _distance(log, log.get("est_pos_ned"))),
-        Panel("Roll, pitch and heading", "[°]", _attitude(log)),
-        Panel("Body rates", "[°/s]", _vector(log, "omega_body", "rate_sp_body", BODY, np.degrees)),
-        Panel("Wind", "[m/s]", _vector(log, "wind_ned", "", NED)),
-        Panel("Motor commands", "[0 to 1]", _counted(log, "motors", "motor")),
-        Panel("Rotor speeds", "[rad/s]", _counted(log, "rotor_speed_rad_s", "rotor")),
-        Panel("Battery voltage", "[V]", _counted(log, "battery_voltage_v", "battery")),
-        Panel("Battery current", "[A]", _counted(log, "battery_current_a", "battery")),
-        Panel("State of charge", "[%]", _counted(log, "soc", "battery", 100.0)),
+        ChartPanel("Height above origin", "[m]", _height(log)),
+        ChartPanel("Velocity over ground", "[m/s]", _vector(log, "vel_ned", "vel_sp_ned", NED)),
+        ChartPanel("Tracking error", "[m]", _distance(log, log.get("pos_sp_ned"))),
+        ChartPanel("Estimate error", "[m]", _distance(log, log.get("est_pos_ned"))),
+        ChartPanel("Roll, pitch and heading", "[°]", _attitude(log)),
+        ChartPanel("Body rates", "[°/s]", _vector(log, "omega_body", "rate_sp_body", BODY, np.degrees)),
+        ChartPanel("Wind", "[m/s]", _vector(log, "wind_ned", "", NED)),
+        ChartPanel("Motor commands", "[0 to 1]", _counted(log, "motors", "motor")),
+        ChartPanel("Rotor speeds", "[rad/s]", _counted(log, "rotor_speed_rad_s", "rotor")),
+        ChartPanel("Battery voltage", "[V]", _counted(log, "battery_voltage_v", "battery")),
+        ChartPanel("Battery current", "[A]", _counted(log, "battery_current_a", "battery")),
+        ChartPanel("State of charge", "[%]", _counted(log, "soc", "battery", 100.0)),
     ]
     return stacked(panels, events, _words(panels))
 
@@ -47,11 +47,11 @@ def overlay_chart(logs: Mapping[str, Log], parts_at_s: float | None) -> Chart:
             for label, log in logs.items()
             if has_one_of(log, needs)
         ]
-        panels.append(Panel(name.removesuffix(SMOOTHED), unit, lines))
+        panels.append(ChartPanel(name.removesuffix(SMOOTHED), unit, lines))
     first, second = logs.values()
     time_s, apart_m = distance_between(first, second)
     if len(time_s):
-        panels.append(Panel("Distance between them", "[m]", [Series("distance", time_s, apart_m, "#1b1f24")]))
+        panels.append(ChartPanel("Distance between them", "[m]", [Series("distance", time_s, apart_m, "#1b1f24")]))
     marks = [] if parts_at_s is None else [FlightEvent(round(1e6 * parts_at_s), "first difference", is_fault=True)]
     return stacked(panels, marks, _words(panels))
 
@@ -66,7 +66,7 @@ def track_chart(logs: Mapping[str, Log], waypoints: Mapping[int, tuple[float, fl
     return track(tracks, waypoints)
 
 
-def _words(panels: Sequence[Panel]) -> str:
+def _words(panels: Sequence[ChartPanel]) -> str:
     """Describe a chart by its panels, with the largest and smallest value of each."""
     told = []
     for panel in panels:
@@ -88,7 +88,10 @@ def _height(log: Log) -> list[Series]:
 def _vector(log: Log, name: str, setpoint: str, ends: Sequence[str], scale: Any = np.asarray) -> list[Series]:
     """Return the components of a vector, and of its setpoint as dashed lines."""
     lines: list[Series] = []
-    for column, ending, colours, dash in ((name, "", AXIS_COLOURS, DASHES[0]), (setpoint, " setpoint", SETPOINT_COLOURS, "dash")):
+    for column, ending, colours, dash in (
+        (name, "", AXIS_COLOURS, DASHES[0]),
+        (setpoint, " setpoint", SETPOINT_COLOURS, "dash"),
+    ):
         values = log.get(column) if column else None
         if values is not None and values.ndim == 2:
             with np.errstate(over="ignore", invalid="ignore"):

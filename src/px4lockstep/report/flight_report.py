@@ -28,12 +28,12 @@ from px4lockstep.flights.tables import (
     log_diff_title,
     saved_rows,
 )
-from px4lockstep.log.events import FlightEvent, events_of
+from px4lockstep.log.events import events_of
 from px4lockstep.log.log import Log
 from px4lockstep.plots.waypoints import mission_waypoints
 from px4lockstep.reading import read_text
 from px4lockstep.report.flight_charts import flight_chart, overlay_chart, track_chart
-from px4lockstep.report.page import BAD, GOOD, NONE, Page, Table, details, paragraph
+from px4lockstep.report.page import BAD, GOOD, NONE, ReportPage, PageTable, beside, details, paragraph
 from px4lockstep.spec.load import load_spec
 from px4lockstep.spec.shipped import shipped_aircraft
 from px4lockstep.spec.spec import Spec
@@ -42,7 +42,7 @@ MAX_SPEC_BYTES = 10_000_000
 ULOG = ".ulg"
 
 
-def run_page(source: Path) -> Page:
+def run_page(source: Path) -> ReportPage:
     """Return the report of a run folder, or of a ULog file of PX4."""
     log, name = _readable(source), drawn_name(source)
     run = SavedRun(check_folder(source)) if source.is_dir() else None
@@ -51,7 +51,7 @@ def run_page(source: Path) -> Page:
     outcome, reason = str(summary.get("outcome")), summary.get("reason")
     is_incomplete = run is not None and run.is_incomplete
     title = f"{spec.aircraft.name}: {name}" if spec is not None else name
-    page = Page(
+    page = ReportPage(
         title,
         "incomplete" if is_incomplete else outcome,
         NONE if is_incomplete or outcome == IMPORTED else GOOD if is_success(outcome) else BAD,
@@ -59,19 +59,21 @@ def run_page(source: Path) -> Page:
         () if spec is None else facts_of(spec, str(summary.get("digest") or "")).split("   ·   "),
     )
     rows = saved_rows(summary, source)
-    page.add("Results", Table([*rows, *([("digest", str(summary["digest"]))] if summary.get("digest") else [])]))
-    _add_flight(page, log, spec, source)
-    events = _events(log)
+    table = PageTable([*rows, *([("digest", str(summary["digest"]))] if summary.get("digest") else [])])
+    page.add("Results", beside(table.html(), page.chart(track_chart({"flown": log}, _waypoints(spec)))))
+    page.add("Charts", page.chart(flight_chart(log, events_of(log))))
+    _add_replay(page, [source], name)
+    events = events_of(log)
     if events:
         rows = [(f"{event.time_us / 1e6:.3f} s", event.label, "fault" if event.is_fault else "") for event in events]
         faults = [event.is_fault for event in events]
-        page.add("Events", Table(rows, ("time", "event", ""), faults, is_long=len(rows) > 20))
+        page.add("Events", PageTable(rows, ("time", "event", ""), faults, is_long=len(rows) > 20))
     _add_spec(page, source, spec)
     _add_versions(page, [source])
     return page
 
 
-def diff_page(first: Path, second: Path) -> Page:
+def diff_page(first: Path, second: Path) -> ReportPage:
     """Return the report of the comparison of two flights; without recordings, of their logs."""
     logs = [_readable(source) for source in (first, second)]
     if all((source / RECORDING).is_file() for source in (first, second)):
@@ -81,8 +83,7 @@ def diff_page(first: Path, second: Path) -> Page:
         page, parts_at_s = _logs_page(found), None
         logs = [found.first, found.second]
     names = _names(first, second)
-    both = dict(zip(names, logs, strict=True))
-    page.add("Charts", page.chart(overlay_chart(both, parts_at_s)), page.chart(track_chart(both, {})))
+    page.add("Charts", page.chart(overlay_chart(_both(names, *logs), parts_at_s)))
     _add_replay(page, [first, second], " and ".join(names))
     for name, source in zip(names, (first, second), strict=True):
         _add_spec(page, source, _spec_of(source), f"Spec of {name}")
@@ -90,21 +91,27 @@ def diff_page(first: Path, second: Path) -> Page:
     return page
 
 
-def _exact_page(found: Diff, first: Path, second: Path) -> tuple[Page, float | None]:
+def _exact_page(found: Diff, first: Path, second: Path) -> tuple[ReportPage, float | None]:
     names = _names(first, second)
     parts_at_s = None if found.first_difference is None else found.first_difference.time_us / 1e6
     reason = "" if parts_at_s is None else f"they diverge at {parts_at_s:.6f} s"
-    page = Page(f"{names[0]} and {names[1]}", diff_title(found), GOOD if found.is_same else NONE, reason)
+    page = ReportPage(f"{names[0]} and {names[1]}", diff_title(found), GOOD if found.is_same else NONE, reason)
     digests = [f"digest {name}: {digest}" for name, digest in zip(names, found.metrics["digest"], strict=True)]
-    page.add("Results", Table(diff_metrics(found), ("", *names)), *map(paragraph, digests))
-    page.add("Differences", Table(diff_rows(found)))
+    table = PageTable(diff_metrics(found), ("", *names)).html() + "".join(map(paragraph, digests))
+    page.add("Results", beside(table, page.chart(track_chart(_both(names, found.first.log, found.second.log), {}))))
+    page.add("Differences", PageTable(diff_rows(found)))
     return page, parts_at_s
 
 
-def _logs_page(found: LogDiff) -> Page:
-    page = Page(f"{found.names[0]} and {found.names[1]}", log_diff_title(found), GOOD if found.is_same else NONE)
-    page.add("Differences", Table(log_diff_columns(found), LOG_DIFF_HEADS), Table(log_diff_rows(found)))
+def _logs_page(found: LogDiff) -> ReportPage:
+    page = ReportPage(f"{found.names[0]} and {found.names[1]}", log_diff_title(found), GOOD if found.is_same else NONE)
+    table = PageTable(log_diff_columns(found), LOG_DIFF_HEADS).html() + PageTable(log_diff_rows(found)).html()
+    page.add("Differences", beside(table, page.chart(track_chart(_both(found.names, found.first, found.second), {}))))
     return page
+
+
+def _both(names: Sequence[str], first: Log, second: Log) -> dict[str, Log]:
+    return dict(zip(names, (first, second), strict=True))
 
 
 def _readable(source: Path) -> Log:
@@ -133,24 +140,16 @@ def _summary_of(source: Path, log: Log) -> dict[str, Any]:
     return summary_of_log(log, IMPORTED if is_ulog else "incomplete", None if is_ulog else "the run has no summary")
 
 
-def _events(log: Log) -> Sequence[FlightEvent]:
-    return events_of(log)
+def _waypoints(spec: Spec | None) -> dict[int, tuple[float, float]]:
+    """Return the waypoints of a spec; none if it has no mission, or its file was moved or removed."""
+    try:
+        mission = None if spec is None else spec.mission
+    except InputError:
+        return {}
+    return {} if spec is None or mission is None else mission_waypoints(mission, spec.home.lat_deg, spec.home.lon_deg)
 
 
-def _add_flight(page: Page, log: Log, spec: Spec | None, source: Path) -> None:
-    waypoints: dict[int, tuple[float, float]] = {}
-    if spec is not None:
-        try:
-            mission = spec.mission
-        except InputError:  # the mission file was moved or removed
-            mission = None
-        waypoints = {} if mission is None else mission_waypoints(mission, spec.home.lat_deg, spec.home.lon_deg)
-    charts = page.chart(flight_chart(log, _events(log))), page.chart(track_chart({"flown": log}, waypoints))
-    page.add("Charts", *charts)
-    _add_replay(page, [source], drawn_name(source))
-
-
-def _add_replay(page: Page, sources: Sequence[Path], names: str) -> None:
+def _add_replay(page: ReportPage, sources: Sequence[Path], names: str) -> None:
     """Add the 3D replay of run folders, if viser is installed; log files have no aircraft to show."""
     if not all(source.is_dir() for source in sources):
         return
@@ -164,21 +163,21 @@ def _add_replay(page: Page, sources: Sequence[Path], names: str) -> None:
     page.add("3D replay", page.frame(html, f"3D replay of {names}"))
 
 
-def _add_spec(page: Page, source: Path, spec: Spec | None, heading: str = "Spec") -> None:
+def _add_spec(page: ReportPage, source: Path, spec: Spec | None, heading: str = "Spec") -> None:
     """Add the spec of a run with its changes from the built-in aircraft of the same name, or what was imported."""
     if spec is None:
         report = import_report(source) if source.is_dir() else None
         if report is not None:
-            page.add("Import", Table([(str(key), str(value)) for key, value in report.items()], is_long=True))
+            page.add("Import", PageTable([(str(key), str(value)) for key, value in report.items()], is_long=True))
         return
-    parts: list[str | Table] = []
+    parts: list[str | PageTable] = []
     if spec.aircraft.name in shipped_aircraft():
         changes = changes_between(load_spec(spec.aircraft.name, reads_mission=False), spec)
         words = f"Changes from the built-in aircraft {spec.aircraft.name}: "
         parts.append(paragraph(words + ("none." if not changes else f"{len(changes)}.")))
         if changes:
             rows = [(change.key, _shown(change.before), _shown(change.after)) for change in changes]
-            parts.append(Table(rows, ("key", "built-in", "this flight"), is_long=len(rows) > 20))
+            parts.append(PageTable(rows, ("key", "built-in", "this flight"), is_long=len(rows) > 20))
     parts.append(details("spec.toml, complete", read_text(source / SPEC, MAX_SPEC_BYTES, "a spec")))
     page.add(heading, *parts)
 
@@ -187,7 +186,7 @@ def _shown(value: Any) -> str:
     return "absent" if value == "absent" else repr(value)
 
 
-def _add_versions(page: Page, sources: Sequence[Path]) -> None:
+def _add_versions(page: ReportPage, sources: Sequence[Path]) -> None:
     """Add versions, autopilot and digests in the recordings of run folders."""
     rows = []
     for source in sources:
@@ -202,4 +201,4 @@ def _add_versions(page: Page, sources: Sequence[Path]) -> None:
         rows.append((f"{name}digest", recording.digest))
         rows.append((f"{name}digest of estimate and setpoints", recording.live_digest))
     rows.append(("folder" if len(sources) == 1 else "folders", ", ".join(os.fspath(source) for source in sources)))
-    page.add("Versions", Table(rows))
+    page.add("Versions", PageTable(rows))

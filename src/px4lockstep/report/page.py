@@ -22,13 +22,13 @@ from px4lockstep.errors import InputError
 HERE = Path(__file__).parent
 BUNDLE = "package_data/plotly.min.js"
 GOOD, BAD, NONE = "good", "bad", "none"
-MARKS = {GOOD: "✓", BAD: "✗", NONE: "–"}
+MARKS = {GOOD: "✓", BAD: "✗", NONE: "•"}
 """The verdicts differ in their sign and their border, not in colour alone."""
 TOOLS = (("in", "zoom in"), ("out", "zoom out"), ("left", "earlier"), ("right", "later"), ("all", "all"))
 
 
 @dataclass(frozen=True)
-class Table:
+class PageTable:
     """A table of text; without heads, the first cell of a row is its name."""
 
     rows: Sequence[Sequence[str]]
@@ -62,7 +62,7 @@ class Chart:
 
 
 @dataclass
-class Page:
+class ReportPage:
     """A report that is being written, section by section."""
 
     title: str
@@ -74,24 +74,23 @@ class Page:
     _charts: list[dict[str, Any]] = field(default_factory=list)
     _has_frame: bool = False
 
-    def add(self, heading: str, *parts: "str | Table") -> None:
+    def add(self, heading: str, *parts: str | PageTable) -> None:
         """Add a section of tables, or of HTML that is already escaped."""
-        inside = "".join(part.html() if isinstance(part, Table) else part for part in parts)
+        inside = "".join(part.html() if isinstance(part, PageTable) else part for part in parts)
         if inside:
             self._sections.append((heading, inside))
 
     def chart(self, chart: Chart) -> str:
         """Return a chart as HTML; its data is written at the end of the page."""
         name = f"chart-{len(self._charts) + 1}"
-        self._charts.append(
-            {"id": name, "data": chart.data, "layout": chart.layout, "controls": chart.controls}
-        )
+        self._charts.append({"id": name, "data": chart.data, "layout": chart.layout, "controls": chart.controls})
         buttons = "".join(f'<button type="button" data-act="{act}">{words}</button>' for act, words in TOOLS)
-        keys = "keys on the focused chart: + − ← → 0"
+        keys = "keys on the focused chart: + - ← → 0"
         tools = f'<div class="tools">{buttons}<span>{keys}</span></div>' if chart.controls else ""
         stop = ' tabindex="0"' if chart.controls else ""
         words = escape(chart.words, quote=True)
-        return f'<figure class="chart" id="{name}">{tools}<div class="plot" role="img" aria-label="{words}"{stop}></div></figure>'
+        plot = f'<div class="plot" role="img" aria-label="{words}"{stop}></div>'
+        return f'<figure class="chart" id="{name}">{tools}{plot}</figure>'
 
     def frame(self, html: str, title: str) -> str:
         """Return another complete page, which stays apart from this one: it can't read it."""
@@ -104,8 +103,7 @@ class Page:
         scripts = [plotly_script(), (HERE / "page.js").read_text("utf-8")] if self._charts else []
         links = "".join(f'<li><a href="#{_anchor(name)}">{escape(name)}</a></li>' for name, _ in self._sections)
         sections = "".join(
-            f'<section id="{_anchor(name)}" aria-label="{escape(name, quote=True)}"><h2>{escape(name)}</h2>{text}</section>'
-            for name, text in self._sections
+            f'<section id="{_anchor(name)}"><h2>{escape(name)}</h2>{text}</section>' for name, text in self._sections
         )
         reason = f"<span>{escape(self.reason)}</span>" if self.reason else ""
         facts = f'<p class="facts">{escape("   ·   ".join(self.facts))}</p>' if self.facts else ""
@@ -128,7 +126,7 @@ class Page:
 
 def details(summary: str, text: str) -> str:
     """Return text that is shown on request, such as a file."""
-    return f"<details><summary>{escape(summary)}</summary><pre tabindex=\"0\">{escape(text)}</pre></details>"
+    return f'<details><summary>{escape(summary)}</summary><pre tabindex="0">{escape(text)}</pre></details>'
 
 
 def paragraph(text: str) -> str:
@@ -139,6 +137,11 @@ def paragraph(text: str) -> str:
 def side_by_side(charts: Iterable[str]) -> str:
     """Return small charts next to each other."""
     return f'<div class="charts">{"".join(charts)}</div>'
+
+
+def beside(left: str, right: str) -> str:
+    """Return two parts next to each other, or below each other in a narrow window."""
+    return f'<div class="beside"><div>{left}</div><div>{right}</div></div>'
 
 
 def safe_json(value: Any) -> str:

@@ -10,7 +10,7 @@ from pathlib import Path
 from px4lockstep.errors import InputError
 from px4lockstep.flights.latest import run_path
 from px4lockstep.io import atomic_write, check_new
-from px4lockstep.report.page import Page, plotly_script
+from px4lockstep.report.page import ReportPage, plotly_script
 
 NAME, DIFF_NAME = "report.html", "report-diff.html"
 PLAN = "campaign.json"
@@ -48,7 +48,7 @@ def default_file(paths: list[Path]) -> Path:
     return folder / (NAME if len(paths) == 1 else DIFF_NAME)
 
 
-def page_of(paths: list[Path]) -> Page:
+def page_of(paths: list[Path]) -> ReportPage:
     """Return the page of a run, a campaign, or two flights."""
     campaigns = [path for path in paths if (path / PLAN).is_file()]
     if len(paths) == 2:

@@ -55,7 +55,7 @@ def draw_many(axes: "Axes", log: Log, values: Vector | None, name: str) -> None:
 
 
 def draw_lanes(axes: "Axes", log: Log, values: Vector | None, top: float) -> None:
-    """Draw one line per motor or rotor, each in its own lane from 0 to a common maximum, so that none covers another."""
+    """Draw one line per motor or rotor, each in its own lane from 0 to a common maximum; none covers another."""
     if values is None or not values.shape[1]:
         say_absent(axes)
         return

@@ -47,7 +47,13 @@ def draw_marks(axes: "Axes", marks: Marks, *, is_numbered: bool = True) -> None:
         is_fault = any(event.is_fault for event in group)
         weight, colour = ("bold", FAULT) if is_fault else ("normal", "0.3")
         place: dict[str, Any] = {"xycoords": ("data", "axes fraction"), "textcoords": "offset points"}
-        style: dict[str, Any] = {"ha": "center", "va": "bottom", "fontsize": SMALL_PT, "color": colour, "fontweight": weight}
+        style: dict[str, Any] = {
+            "ha": "center",
+            "va": "bottom",
+            "fontsize": SMALL_PT,
+            "color": colour,
+            "fontweight": weight,
+        }
         axes.annotate(number, (group[0].time_us / 1e6, 1.0), (0, 1), **place, **style, annotation_clip=False)
 
 

@@ -37,7 +37,8 @@ def draw_velocity(axes: "Axes", log: Log) -> None:
 
 def draw_tilt(axes: "Axes", log: Log) -> None:
     """Draw roll and pitch."""
-    draw_components(axes, log, *map(_cut_jumps, _angles(log)), ("roll", "pitch"), is_noisy=True)
+    actual, wanted = map(_cut_jumps, _angles(log))
+    draw_components(axes, log, actual, wanted, ("roll", "pitch"), is_noisy=True)
 
 
 def draw_heading(axes: "Axes", log: Log) -> None:

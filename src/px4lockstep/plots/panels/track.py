@@ -9,7 +9,7 @@ from px4lockstep.autopilots.area import Area
 from px4lockstep.errors import InputError
 from px4lockstep.log.log import Log
 from px4lockstep.plots.panels.lines import Vector
-from px4lockstep.plots.style import AXIS_COLOURS, GREY, SMALL_PT, add_key
+from px4lockstep.plots.style import AXIS_COLOURS, GREY, SMALL_PT, add_key, panel_size_in
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -61,8 +61,8 @@ def draw_track(axes: "Axes", log: Log, places: Places, area: Area) -> None:
     add_key(axes)
 
 
-def _number_places(axes: "Axes", places: Places) -> None:
-    """Number the waypoints; those at the same position share a marker, with the numbers next to it."""
+def places_by_number(places: Places) -> list[tuple[tuple[float, float], str]]:
+    """Return the places of waypoints with their numbers; those at the same place share one."""
     groups: list[tuple[tuple[float, float], list[str]]] = []
     for number, place in places.items():
         for where, numbers in groups:
@@ -71,16 +71,16 @@ def _number_places(axes: "Axes", places: Places) -> None:
                 break
         else:
             groups.append((place, [str(number)]))
-    for where, numbers in groups:
-        offset, how = ((13, 6), ("left", "bottom")) if len(numbers) > 1 else ((0, 0), ("center", "center_baseline"))
-        style: dict[str, Any] = {
-            "textcoords": "offset points",
-            "ha": how[0],
-            "va": how[1],
-            "fontsize": SMALL_PT,
-            "zorder": 6,
-        }
-        axes.annotate(", ".join(numbers), (where[1], where[0]), offset, **style)
+    return [(where, ", ".join(numbers)) for where, numbers in groups]
+
+
+def _number_places(axes: "Axes", places: Places) -> None:
+    """Number the waypoints; several numbers of one place are next to its marker."""
+    for where, numbers in places_by_number(places):
+        is_one = "," not in numbers
+        offset, how = ((0, 0), ("center", "center_baseline")) if is_one else ((13, 6), ("left", "bottom"))
+        style: dict[str, Any] = {"ha": how[0], "va": how[1], "fontsize": SMALL_PT, "zorder": 6}
+        axes.annotate(numbers, (where[1], where[0]), offset, textcoords="offset points", **style)
 
 
 def _draw_fence(axes: "Axes", area: Area) -> None:
@@ -118,11 +118,9 @@ def _make_room(axes: "Axes", points: Vector, edges: Vector) -> None:
     middle, half = _square(points)
     if len(edges):
         middle, half = _square(np.concatenate([points, np.clip(edges, middle - 1.5 * half, middle + 1.5 * half)]))
-    box, figure = axes.get_position(), axes.get_figure()
-    assert figure is not None
-    width_in, height_in = figure.get_size_inches()
+    width_in, height_in = panel_size_in(axes)
     height = 2.0 * half + WIND_ROOM * 2.0 * half
-    half_width = max(half, 0.5 * height * box.width * width_in / (box.height * height_in))
+    half_width = max(half, 0.5 * height * width_in / height_in)
     axes.set_aspect("equal", adjustable="box")
     axes.set_xlim(middle[1] - half_width, middle[1] + half_width)
     axes.set_ylim(middle[0] + half - height, middle[0] + half)
