@@ -65,6 +65,7 @@ if TYPE_CHECKING:
     from px4lockstep.plots.flight import plot_flight, save_plot
     from px4lockstep.plots.overlay import plot_overlay
     from px4lockstep.plots.waypoints import mission_waypoints
+    from px4lockstep.reports.report import report
     from px4lockstep.scenario.events import Event, When
     from px4lockstep.scenario.scenario import Scenario
     from px4lockstep.scenario.setpoints import SetpointTable
@@ -103,7 +104,7 @@ __all__ += ["UserPlant", "When", "Wind", "gust_edges_us", "normal4", "sincos", "
 # Logs and plots.
 __all__ += ["CsvSink", "ImportReport", "ImportedLog", "Log", "LogSink", "ParquetSink", "events_of", "import_ulog"]
 __all__ += ["mission_waypoints", "plot_flight", "plot_overlay", "read_csv", "read_log", "read_parquet"]
-__all__ += ["save_plot", "write_csv", "write_parquet"]
+__all__ += ["report", "save_plot", "write_csv", "write_parquet"]
 # Errors.
 __all__ += ["InputError", "LockstepError", "OutputError", "SimulationError", "StateError"]
 
@@ -155,6 +156,7 @@ _HOMES = {
     "plots.flight": "plot_flight save_plot",
     "plots.overlay": "plot_overlay",
     "plots.waypoints": "mission_waypoints",
+    "reports.report": "report",
     "scenario.events": "Event When",
     "scenario.scenario": "Scenario",
     "scenario.setpoints": "SetpointTable",

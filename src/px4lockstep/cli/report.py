@@ -4,7 +4,7 @@ from pathlib import Path
 
 from px4lockstep.cli.output import write_out
 from px4lockstep.cli.progress import working
-from px4lockstep.report.report import report
+from px4lockstep.reports.report import report
 
 WRITTEN = 0
 

@@ -10,7 +10,7 @@ from pathlib import Path
 from px4lockstep.errors import InputError
 from px4lockstep.flights.latest import run_path
 from px4lockstep.io import atomic_write, check_new
-from px4lockstep.report.page import ReportPage, plotly_script
+from px4lockstep.reports.page import ReportPage, plotly_script
 
 NAME, DIFF_NAME = "report.html", "report-diff.html"
 PLAN = "campaign.json"
@@ -54,14 +54,14 @@ def page_of(paths: list[Path]) -> ReportPage:
     if len(paths) == 2:
         if campaigns:
             raise InputError(f"{campaigns[0]} is a campaign folder; only flights can be compared")
-        from px4lockstep.report.flight_report import diff_page
+        from px4lockstep.reports.flight_report import diff_page
 
         return diff_page(*paths)
     if campaigns:
         from px4lockstep.campaigns.folder import CampaignFolder
-        from px4lockstep.report.campaign_report import campaign_page
+        from px4lockstep.reports.campaign_report import campaign_page
 
         return campaign_page(CampaignFolder.open(paths[0]))
-    from px4lockstep.report.flight_report import run_page
+    from px4lockstep.reports.flight_report import run_page
 
     return run_page(paths[0])

@@ -13,8 +13,8 @@ from px4lockstep.campaigns.statistics import CONFIDENCE
 from px4lockstep.campaigns.tables import METRIC_HEADS, about_rows, metric_rows, numbers_of, results_in
 from px4lockstep.flights.outcome import is_success
 from px4lockstep.reading import read_text
-from px4lockstep.report.charts import Cloud, bars, scatter
-from px4lockstep.report.page import BAD, GOOD, NONE, ReportPage, PageTable, details, paragraph, side_by_side
+from px4lockstep.reports.charts import Cloud, bars, scatter
+from px4lockstep.reports.page import BAD, GOOD, NONE, PageTable, ReportPage, details, paragraph, side_by_side
 from px4lockstep.spec.toml_text import to_toml
 
 MAX_ROWS = 2_000

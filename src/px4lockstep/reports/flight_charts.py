@@ -12,8 +12,8 @@ from px4lockstep.plots.overlay import PANELS, SMOOTHED, distance_between, has_on
 from px4lockstep.plots.panels.errors import distances
 from px4lockstep.plots.panels.motion import unwrapped
 from px4lockstep.plots.style import AXIS_COLOURS, MOTOR_COLOURS, SETPOINT_COLOURS
-from px4lockstep.report.charts import DASHES, ChartPanel, Series, Vector, stacked, track
-from px4lockstep.report.page import Chart
+from px4lockstep.reports.charts import DASHES, ChartPanel, Series, Vector, stacked, track
+from px4lockstep.reports.page import Chart
 
 NED, BODY = ("north", "east", "down"), ("x", "y", "z")
 

@@ -18,7 +18,7 @@ from px4lockstep.log.events import FlightEvent
 from px4lockstep.plots.panels.lines import thinned
 from px4lockstep.plots.panels.track import places_by_number
 from px4lockstep.plots.style import FAULT, MOTOR_COLOURS
-from px4lockstep.report.page import Chart
+from px4lockstep.reports.page import Chart
 
 Vector = npt.NDArray[Any]
 

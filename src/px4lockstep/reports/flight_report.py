@@ -32,8 +32,8 @@ from px4lockstep.log.events import events_of
 from px4lockstep.log.log import Log
 from px4lockstep.plots.waypoints import mission_waypoints
 from px4lockstep.reading import read_text
-from px4lockstep.report.flight_charts import flight_chart, overlay_chart, track_chart
-from px4lockstep.report.page import BAD, GOOD, NONE, ReportPage, PageTable, beside, details, paragraph
+from px4lockstep.reports.flight_charts import flight_chart, overlay_chart, track_chart
+from px4lockstep.reports.page import BAD, GOOD, NONE, PageTable, ReportPage, beside, details, paragraph
 from px4lockstep.spec.load import load_spec
 from px4lockstep.spec.shipped import shipped_aircraft
 from px4lockstep.spec.spec import Spec
