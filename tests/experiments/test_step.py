@@ -117,8 +117,11 @@ def test_a_step_has_a_short_repr_numbers_and_a_figure():
     assert "<table>" in html
     assert "<img" in html
     assert found.as_dict()["settling_s"] == found.settling_s
-    [axes] = found.plot().axes
-    assert [line.get_label() for line in axes.get_lines()] == ["setpoint", "settled", "response"]
+    figure = found.plot()
+    [axes] = figure.axes
+    assert len(axes.get_lines()) == 3
+    key = [text.get_text() for text in figure.legends[0].get_texts()]
+    assert key == ["response", "setpoint", "±5 %", "settled"]
 
 
 @pytest.mark.parametrize(

@@ -1,5 +1,6 @@
 """Summaries, events and figures of known flights."""
 
+import gc
 import json
 
 import matplotlib as mpl
@@ -19,8 +20,8 @@ from px4lockstep.log.events import FlightEvent, events_of, mission_times_us
 from px4lockstep.log.log import Log
 from px4lockstep.log.parquet import read_parquet, write_parquet
 from px4lockstep.plant.models import FreeFall, Oscillator
-from px4lockstep.plots.flight import plot_flight, save_plot
-from px4lockstep.plots.style import STYLE
+from px4lockstep.plots.flight import crash_window, plot_flight, save_plot
+from px4lockstep.plots.style import FAULT, STYLE, key_of, panel_size_in
 from px4lockstep.plots.waypoints import mission_waypoints
 from px4lockstep.px4.missions import load_mission
 from px4lockstep.scenario.scenario import Scenario
@@ -29,14 +30,17 @@ from px4lockstep.vehicle.battery import Battery
 PANELS = {
     "Track over ground": ("east [m]", "north [m]"),
     "Height": ("", "above origin [m]"),
-    "Velocity over ground": ("", "[m/s]"),
+    "Velocity": ("", "over ground [m/s]"),
     "Roll and pitch": ("", "[°]"),
     "Heading": ("", "[°]"),
+    "Tracking error": ("", "[m]"),
+    "Estimate error": ("", "[m]"),
+    "Wind": ("time [s]", "[m/s]"),
     "Body rates": ("", "[°/s]"),
-    "Motor commands": ("", "[0 to 1]"),
-    "Rotor speeds": ("", "[rad/s]"),
+    "Motor commands": ("", "motor, each 0 to 0.8"),
+    "Rotor speeds [rad/s]": ("", "rotor, each 0 to 300"),
     "Battery voltage": ("time [s]", "[V]"),
-    "Battery current": ("time [s]", "[A]"),
+    "Battery current": ("", "[A]"),
     "State of charge": ("time [s]", "[%]"),
 }
 
@@ -202,7 +206,7 @@ def test_waypoints_have_the_numbers_of_their_items(mission):
 
 
 def test_a_figure_has_its_panels_and_units(mission):
-    """The track and ten panels over the same time, each with its unit and the lines that the log has."""
+    """The track and 13 panels over the same time, each with its unit and the lines that the log has."""
     figure = plot_flight(
         Log.of(mission), waypoints=mission_waypoints(load_mission(MISSIONS["mission"]), *HOME), title="a flight"
     )
@@ -213,16 +217,13 @@ def test_a_figure_has_its_panels_and_units(mission):
         if name != "Track over ground":
             assert axes.get_xlim() == (0.0, 72.0)
             assert axes.lines
-    keys = {
-        name: [text.get_text() for text in axes.get_legend().texts]
-        for name, axes in panels.items()
-        if axes.get_legend()
-    }
+    keys = {name: key_of(axes) for name, axes in panels.items()}
     assert keys["Height"] == ["flown", "setpoint", "waypoint reached"]
-    assert keys["Velocity over ground"] == ["north", "east", "down", "setpoints"]
+    assert keys["Velocity"] == ["north", "east", "down", "setpoints"]
     assert keys["Body rates"] == ["x", "y", "z", "setpoints"]
-    assert keys["Motor commands"] == ["motor 1", "2", "3", "4"]
-    assert "waypoint" in keys["Track over ground"]
+    assert keys["Tracking error"] == keys["Estimate error"] == ["horizontal", "vertical"]
+    assert keys["Wind"] == ["north", "east", "down"]
+    assert keys["Track over ground"] == ["setpoint", "waypoint", "start", "end"]
     colours = [
         [line.get_color() for line in panels[name].lines if line.get_label() in ("north", "x", "roll")]
         for name in panels
@@ -240,7 +241,9 @@ def test_events_and_faults_are_marked(mission):
     assert "look here 30.00 s" in listed
     assert "never" not in listed
     height = next(axes for axes in figure.axes if title_of(axes) == "Height")
-    assert any(line.get_xdata() == [30.0, 30.0] for line in height.lines if len(line.get_xdata()) == 2)
+    [faults] = [line for line in height.lines if line.get_label() == "_events" and line.get_color() == FAULT]
+    assert faults.get_xdata().tolist() == [30.0] * 3
+    assert faults.get_ydata()[:2].tolist() == [0.0, 1.0]
 
 
 def test_a_saved_figure_is_byte_identical(tmp_path):
@@ -272,7 +275,7 @@ def test_panels_without_data_say_so():
     texts = {title_of(axes): [text.get_text() for text in axes.texts] for axes in figure.axes}
     assert "not in this log" in texts["Body rates"]
     assert "not in this log" in texts["State of charge"]
-    assert "not in this log" not in texts["Velocity over ground"]
+    assert "not in this log" not in texts["Velocity"]
     start = Log.of(flight(end_s=1).run(until_us=10_000))
     assert start.rows == 1
     plot_flight(start)
@@ -331,3 +334,93 @@ def test_a_dollar_sign_in_a_name_is_no_formula(tmp_path):
         figure = Figure()
         figure.suptitle(r"a $\nonsense{ name$")
         figure.savefig(tmp_path / "figure.png")
+
+
+def panels_of(figure):
+    return {title_of(axes): axes for axes in figure.axes}
+
+
+def test_each_motor_has_a_lane(mission):
+    """No line reaches the lane of another; a lane goes from 0 to the common maximum in the label."""
+    axes = panels_of(plot_flight(Log.of(mission)))["Motor commands"]
+    lines = [line.get_ydata() for line in axes.lines if not line.get_label().startswith("_lanes")][:4]
+    for i, line in enumerate(lines):
+        assert 3 - i <= line.min() <= line.max() <= 4 - i
+    assert [label.get_text() for label in axes.get_yticklabels()] == ["1", "2", "3", "4"]
+
+
+def test_errors_are_distances_from_setpoint_and_estimate():
+    """2 m north of the setpoint and 1 m below it; the estimate is 3 m and 4 m off horizontally."""
+    rows = 5
+    pos = np.zeros((rows, 3))
+    columns = {"time_us": np.arange(rows) * 100_000, "pos_ned": pos}
+    wanted, estimated = np.add(pos, (-2.0, 0.0, -1.0)), np.add(pos, (3.0, 4.0, 0.0))
+    log = Log(columns | {"pos_sp_ned": wanted, "est_pos_ned": estimated})
+    panels = panels_of(plot_flight(log))
+    for name, wanted in (("Tracking error", (2.0, 1.0)), ("Estimate error", (5.0, 0.0))):
+        lines = {line.get_label(): line.get_ydata() for line in panels[name].lines}
+        assert [set(lines[label]) for label in ("horizontal", "vertical")] == [{wanted[0]}, {wanted[1]}]
+    assert "not in this log" in [text.get_text() for text in panels["Wind"].texts]
+
+
+def test_headings_are_unwrapped():
+    """A turn through 180 degrees is a line without a jump, and its setpoint is next to it."""
+    angles = np.radians(np.linspace(170.0, 190.0, 21))
+    q = np.stack([np.cos(angles / 2.0), 0.0 * angles, 0.0 * angles, np.sin(angles / 2.0)], axis=1)
+    columns = {"time_us": np.arange(21) * 100_000, "pos_ned": np.zeros((21, 3)), "q_sp": -q}
+    wrapped = np.stack([0.0 * angles, 0.0 * angles, (angles + np.pi) % (2.0 * np.pi) - np.pi], axis=1)
+    axes = panels_of(plot_flight(Log(columns | {"euler_bn": wrapped})))["Heading"]
+    flown, wanted = (line.get_ydata() for line in axes.lines if line.get_label() in ("flown", "setpoint"))
+    assert np.abs(np.diff(flown)).max() == pytest.approx(1.0)
+    assert wanted == pytest.approx(flown)
+
+
+def test_a_crash_is_drawn_again_in_detail():
+    """The last row has the seconds before it, from a fault on; a flight without a crash has no such row."""
+    falling = flight(scenario=Scenario().arm(at_s=0.1), aircraft=iris(pos_ned=(0.0, 0.0, -5.0)), end_s=10).run()
+    log = Log.of(falling)
+    crash_s = float(log.time_s[-1])
+    panels = panels_of(plot_flight(log))
+    for name in ("Crash: height", "Crash: roll and pitch", "Crash: motor commands"):
+        assert panels[name].get_xlim()[1] == crash_s
+    long = [FlightEvent(40_000_000, "motor 2 off", is_fault=True), FlightEvent(42_000_000, "crashed", is_fault=True)]
+    times = Log({"time_us": np.arange(421) * 100_000, "pos_ned": np.zeros((421, 3))})
+    assert crash_window(times, long) == (39.0, 42.0)
+    assert crash_window(times, [FlightEvent(1_000_000, "motor 2 off", is_fault=True), long[1]]) == (39.0, 42.0)
+    assert crash_window(times, [FlightEvent(33_000_000, "motor 2 off", is_fault=True), long[1]]) == (32.5, 42.0)
+    assert crash_window(times, long[:1]) is None
+    assert not any(name.startswith("Crash") for name in panels_of(plot_flight(log, to_s=0.5)))
+
+
+def test_the_end_has_not_the_colour_of_a_fault(mission):
+    [end] = [line for line in plot_flight(Log.of(mission)).axes[0].lines if line.get_label() == "end"]
+    assert mpl.colors.to_rgb(end.get_color()) != mpl.colors.to_rgb(FAULT)
+
+
+def test_panels_titles_and_keys_do_not_overlap(mission):
+    """Measured by Matplotlib in the finished figure; keys are above their panels, so never over data."""
+    waypoints = mission_waypoints(load_mission(MISSIONS["mission"]), *HOME)
+    figure = plot_flight(Log.of(mission), waypoints=waypoints, title="iris: flown", facts="seed 1")
+    figure.canvas.draw()
+    boxes = {}
+    for name, axes in panels_of(figure).items():
+        boxes[f"panel {name}"] = axes.get_window_extent()
+        boxes[f"title {name}"] = axes._left_title.get_window_extent()
+        for text in (text for text in axes.texts if text.get_gid() == "key"):
+            boxes[f"key {name}: {text.get_text()}"] = text.get_window_extent()
+            assert text.get_window_extent().y0 >= axes.get_window_extent().y1
+    names = list(boxes)
+    crossed = [(a, b) for i, a in enumerate(names) for b in names[:i] if boxes[a].overlaps(boxes[b])]
+    assert crossed == []
+    width, height = figure.canvas.get_width_height()
+    assert all(box.x0 >= 0 and box.y0 >= 0 and box.x1 <= width and box.y1 <= height for box in boxes.values())
+    assert panel_size_in(figure.axes[0])[0] > 4.0
+
+
+def test_drawing_pauses_the_garbage_collector_and_starts_it_again(mission):
+    assert gc.isenabled()
+    plot_flight(Log.of(mission))
+    assert gc.isenabled()
+    with pytest.raises(InputError):
+        plot_flight(Log.of(mission), waypoints={4: (1.0,)})
+    assert gc.isenabled()

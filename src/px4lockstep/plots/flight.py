@@ -124,7 +124,7 @@ def plot_flight(
         grid = panel_grid(figure, rows, 3, head_in=head_in, foot_in=foot_in, widths=(1.08, 1.0, 1.0))
         draw_track(inset(figure.add_subplot(grid[0:2, 0]), below_in=TRACK_IN), log, places, area or Area())
         limits_s = float(log.time_s[0]), max(float(log.time_s[-1]), float(log.time_s[0]) + 1e-6)
-        ticks_s = MaxNLocator(8, steps=(1, 2, 5, 10)).tick_values(*limits_s)
+        ticks_s = MaxNLocator(5, steps=(1, 2, 5, 10)).tick_values(*limits_s)
         for row, column, draw, name, unit in PANELS:
             axes = figure.add_subplot(grid[row, column], xlim=limits_s, autoscalex_on=False)
             is_top = (row, column) in TOPS

@@ -32,11 +32,12 @@ GOOD, BAD, DARK = "#93b7de", FAULT, AXIS_COLOURS[0]
 DPI = 100
 WIDTH_IN = 17.0
 TITLE_PT, TEXT_PT, SMALL_PT = 17.0, 11.0, 10.0
+TITLE_SIZE_PT = 12.5
 PAD_PT, NUMBERED_PAD_PT = 7.0, 17.0
 """Space between a panel and its title, and where the numbers of events are between them."""
 KEPT: dict[str, Any] = {"replace_whitespace": False, "drop_whitespace": False, "break_long_words": False}
 """Options of wrapping that keep the spaces between the entries of a line."""
-KEY = "key"
+KEY, SAMPLE_IN = "key", 0.34
 NARROW, WIDE = "fijlrt .,:;'|()[]", "mwMW%—±"
 LINE_IN = 1.45 * TEXT_PT / 72.0
 EDGE_IN, TITLE_IN, BELOW_IN = 0.2, 0.34, 0.62
@@ -45,7 +46,7 @@ EDGE_IN, TITLE_IN, BELOW_IN = 0.2, 0.34, 0.62
 STYLE: dict[str, Any] = {
     "text.parse_math": False,  # a $ in a user's name must not start a formula
     "font.size": 11.0,
-    "axes.titlesize": 12.5,
+    "axes.titlesize": TITLE_SIZE_PT,
     "axes.titleweight": "bold",
     "axes.titlelocation": "left",
     "axes.titlepad": PAD_PT,
@@ -217,28 +218,40 @@ def hide_times(axes: "Axes", ticks: Sequence[float]) -> None:
 
 
 def add_key(axes: "Axes", *, above_pt: float = PAD_PT) -> None:
-    """Explain the labelled lines above a panel, to the right of its title.
+    """Explain the labelled lines above a panel, to the right of its title; what does not fit there, above the title.
 
     It is drawn from lines and texts: nine of Matplotlib's legends take as long as five panels.
     """
-    from matplotlib.lines import Line2D
-
     width_in, height_in = panel_size_in(axes)
-    y, right_in = 1.0 + (above_pt + 0.5 * SMALL_PT) / 72.0 / height_in, width_in
+    first_in = 1.1 * text_width_in(axes.get_title(loc="left"), TITLE_SIZE_PT) + 0.15
+    y_pt, right_in = above_pt + 0.5 * SMALL_PT, width_in
     for handle, label in reversed(list(zip(*axes.get_legend_handles_labels(), strict=True))):
-        left_in = right_in - text_width_in(label, SMALL_PT)
+        text_in = text_width_in(label, SMALL_PT)
+        if right_in - text_in - SAMPLE_IN < first_in and right_in < width_in:
+            y_pt, right_in, first_in = y_pt + 1.5 * SMALL_PT, width_in, 0.0
+        left_in, y = right_in - text_in, 1.0 + y_pt / 72.0 / height_in
         look: dict[str, Any] = {"va": "center", "fontsize": SMALL_PT, "gid": KEY}
         axes.text(left_in / width_in, y, label, transform=axes.transAxes, **look)
-        sample = Line2D([], [])
+        right_in = left_in - _add_sample(axes, handle, left_in / width_in, y, width_in) - 0.16
+
+
+def _add_sample(axes: "Axes", handle: Any, right: float, y: float, width_in: float) -> float:
+    """Draw a short piece of a line, its marker, or the edge of an area; return its width in inches."""
+    from matplotlib.lines import Line2D
+
+    sample = Line2D([], [])
+    if isinstance(handle, Line2D):
         sample.update_from(handle)
-        ends_in = (left_in - 0.34, left_in - 0.06)
-        if handle.get_linestyle() == "None":
-            ends_in = (left_in - 0.12, left_in - 0.12)
-            sample.set_markersize(min(sample.get_markersize(), 7.0))
-        sample.set_data([end_in / width_in for end_in in ends_in], [y, y])
-        sample.set(transform=axes.transAxes, clip_on=False, label="_key")
-        axes.add_artist(sample)
-        right_in = min(ends_in) - 0.16
+    else:
+        sample.set(color=handle.get_edgecolor(), linestyle=handle.get_linestyle(), linewidth=handle.get_linewidth())
+    is_marker = isinstance(handle, Line2D) and handle.get_linestyle() == "None"
+    ends_in = (0.12, 0.12) if is_marker else (SAMPLE_IN, 0.06)
+    if is_marker:
+        sample.set_markersize(min(sample.get_markersize(), 7.0))
+    sample.set_data([right - end_in / width_in for end_in in ends_in], [y, y])
+    sample.set(transform=axes.transAxes, clip_on=False, label="_key")
+    cast("Figure", axes.get_figure()).add_artist(sample)  # not to the panel, whose lines are data
+    return ends_in[0]
 
 
 def key_of(axes: "Axes") -> list[str]:

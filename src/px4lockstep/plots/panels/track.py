@@ -122,6 +122,7 @@ def _make_room(axes: "Axes", points: Vector, edges: Vector) -> None:
     height = 2.0 * half + WIND_ROOM * 2.0 * half
     half_width = max(half, 0.5 * height * width_in / height_in)
     axes.set_aspect("equal", adjustable="box")
+    axes.locator_params(nbins=5)
     axes.set_xlim(middle[1] - half_width, middle[1] + half_width)
     axes.set_ylim(middle[0] + half - height, middle[0] + half)
 
