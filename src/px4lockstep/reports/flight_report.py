@@ -39,7 +39,7 @@ from px4lockstep.spec.shipped import shipped_aircraft
 from px4lockstep.spec.spec import Spec
 
 MAX_SPEC_BYTES = 10_000_000
-ULOG = ".ulg"
+ULOG, INCOMPLETE = ".ulg", "incomplete"
 
 
 def run_page(source: Path) -> ReportPage:
@@ -47,14 +47,14 @@ def run_page(source: Path) -> ReportPage:
     log, name = _readable(source), drawn_name(source)
     run = SavedRun(check_folder(source)) if source.is_dir() else None
     spec = _spec_of(source)
-    summary = _summary_of(source, log)
+    summary = _summary_of(source, log, spec)
     outcome, reason = str(summary.get("outcome")), summary.get("reason")
     is_incomplete = run is not None and run.is_incomplete
     title = f"{spec.aircraft.name}: {name}" if spec is not None else name
     page = ReportPage(
         title,
-        "incomplete" if is_incomplete else outcome,
-        NONE if is_incomplete or outcome == IMPORTED else GOOD if is_success(outcome) else BAD,
+        INCOMPLETE if is_incomplete else outcome,
+        NONE if is_incomplete or outcome in (IMPORTED, INCOMPLETE) else GOOD if is_success(outcome) else BAD,
         str(reason or ""),
         () if spec is None else facts_of(spec, str(summary.get("digest") or "")).split("   ·   "),
     )
@@ -133,11 +133,13 @@ def _spec_of(source: Path) -> Spec | None:
     return load_spec(source / SPEC, reads_mission=False)
 
 
-def _summary_of(source: Path, log: Log) -> dict[str, Any]:
+def _summary_of(source: Path, log: Log, spec: Spec | None) -> dict[str, Any]:
     if source.is_dir() and (source / SUMMARY).exists():
         return SavedRun(source).summary
-    is_ulog = source.suffix.lower() == ULOG
-    return summary_of_log(log, IMPORTED if is_ulog else "incomplete", None if is_ulog else "the run has no summary")
+    if source.suffix.lower() == ULOG:
+        return summary_of_log(log, IMPORTED, None)
+    capacities_ah = [] if spec is None else [battery.capacity_ah for battery in spec.power.batteries]
+    return summary_of_log(log, INCOMPLETE, "it has no summary", capacities_ah)
 
 
 def _waypoints(spec: Spec | None) -> dict[int, tuple[float, float]]:
