@@ -90,6 +90,7 @@ bench-record: $(VENV)/ready  # add an entry to benchmarks/history.md; on a quiet
 pictures: $(VENV)/ready
 	PYTHONPATH=tests/support:tests/against $(BIN)/python tools/pictures.py
 	PYTHONPATH=tests/support $(BIN)/python tools/view_pictures.py
+	PYTHONPATH=tests/support $(BIN)/python tools/report_pictures.py
 
 fuzz: warm  # N=20000 inputs, or those of FORMAT=missions, from SEED=1, INDEX=0 on; keeps those that fail in fuzz-failures/
 	PYTHONPATH=tests/support $(BIN)/python -m fuzz $(or $(N),2000) $(if $(FORMAT),--format $(FORMAT)) \

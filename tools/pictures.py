@@ -10,8 +10,6 @@ from collections import Counter
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-import matplotlib as mpl
-import matplotlib.pyplot as plt
 import numpy as np
 from PIL import Image
 from px4_flights import CLOSED_LOOP, MISSIONS, load_flight, scenario_of, stacked
@@ -37,35 +35,29 @@ from px4lockstep.flights.run import simulate
 from px4lockstep.integrators.solver import Integrator
 from px4lockstep.plots.comparison import plot_comparison, plot_local_defect
 from px4lockstep.plots.flight import save_plot
+from px4lockstep.plots.style import (
+    AXIS_COLOURS,
+    EVENT,
+    WIDTH_IN,
+    Spacing,
+    add_head,
+    add_key,
+    figure_style,
+    hold_labels,
+    new_figure,
+    panel_grid,
+)
 from px4lockstep.spec.load import load_aircraft
 
 PICTURES = Path(__file__).resolve().parents[1] / "docs" / "pictures"
 EXAMPLES = Path(__file__).resolve().parents[1] / "examples"
-PX4, BUILTIN, GREY = "#d55e00", "#0072b2", "0.6"
-STYLE = {
-    "figure.dpi": 110,
-    "font.size": 8,
-    "axes.grid": True,
-    "grid.color": "0.9",
-    "axes.spines.top": False,
-    "axes.spines.right": False,
-    "legend.frameon": False,
-    "lines.linewidth": 1.1,
-}
+PX4, BUILTIN = AXIS_COLOURS[1], AXIS_COLOURS[0]
+ROW_IN = 3.4
 
 
 def say(text=""):
     """Print a line."""
     sys.stdout.write(text + "\n")
-
-
-def save(figure, name):
-    """Write a small image file: 64 colours, without date and version."""
-    figure.canvas.draw()
-    picture = Image.fromarray(np.asarray(figure.canvas.buffer_rgba())).convert("RGB")
-    PICTURES.mkdir(exist_ok=True)
-    picture.quantize(64, method=Image.Quantize.MEDIANCUT, dither=Image.Dither.NONE).save(PICTURES / name, optimize=True)
-    plt.close(figure)
 
 
 # -- against real PX4 --------------------------------------------------------------------------------------------
@@ -147,35 +139,40 @@ def draw_pair(pair, title, columns):
     some = slice(None, None, 10)
     t = pair.time_s[some]
     for pos, yaw, colour, width, label in (
-        (pair.px4_pos, pair.px4_yaw, PX4, 2.6, "real PX4"),
-        (pair.own_pos, pair.own_yaw, BUILTIN, 1.0, "built-in"),
+        (pair.px4_pos, pair.px4_yaw, PX4, 3.2, "real PX4"),
+        (pair.own_pos, pair.own_yaw, BUILTIN, 1.2, "built-in"),
     ):
         track.plot(pos[some, 1], pos[some, 0], color=colour, lw=width, label=label)
         height.plot(t, -pos[some, 2], color=colour, lw=width, label=label)
         turn.plot(t, yaw[some], color=colour, lw=width)
-    track.set(title=f"{title}: track over ground", xlabel="east [m]", ylabel="north [m]", aspect="equal")
+    track.set(title=title, xlabel="east [m]", ylabel="north [m]", aspect="equal")
     track.set_adjustable("datalim")
-    height.set(title="height", xlabel="time [s]", ylabel="[m]")
-    turn.set(title="heading", xlabel="time [s]", ylabel="[°]")
+    height.set(title="Height", xlabel="time [s]", ylabel="[m]")
+    turn.set(title="Heading", xlabel="time [s]", ylabel="[°]")
     if np.ptp(pair.px4_yaw) < 20.0:
         turn.set_ylim(-10.0, 10.0)
-    away.plot(t, 1e3 * pair.away_m[some], color="0.2")
-    away.set(title="distance between them", xlabel="time [s]", ylabel="[mm]")
+    away.plot(t, 1e3 * pair.away_m[some], color="0.2", lw=1.3)
+    away.set(title="Distance between them", xlabel="time [s]", ylabel="[mm]")
     away.set_ylim(bottom=0.0)
     for time_s in pair.px4_changes_s:
         for axes in (height, turn, away):
-            axes.axvline(time_s, color=GREY, lw=0.5, ls=":")
-    track.legend(loc="best", fontsize=7)
+            axes.axvline(time_s, color=EVENT, lw=0.9, ls=":")
+    for axes in columns:
+        hold_labels(axes)
+    add_key(track)
 
 
 def compare_with_px4():
     """Plot and print the closed loop against the recorded flights."""
-    figure, axes = plt.subplots(len(CLOSED_LOOP), 4, figsize=(12.0, 8.4), layout="constrained")
-    for row, name in zip(axes, CLOSED_LOOP, strict=True):
-        pair = Pair(name)
-        pair.say(name)
-        draw_pair(pair, name, row)
-    save(figure, "against_px4.png")
+    with figure_style():
+        figure = new_figure(WIDTH_IN, 0.6 + ROW_IN * len(CLOSED_LOOP))
+        head_in = add_head(figure, "The built-in autopilot against recorded flights of real PX4")
+        grid = panel_grid(figure, len(CLOSED_LOOP), 4, head_in=head_in, spacing=Spacing(between_rows=0.95))
+        for row, name in enumerate(CLOSED_LOOP):
+            pair = Pair(name)
+            pair.say(name)
+            draw_pair(pair, name, [figure.add_subplot(grid[row, column]) for column in range(4)])
+    save_small(figure, "against_px4.png")
     say("\nmodule by module, largest difference over all ticks in flight:")
     for name in MISSIONS:
         say(f"  {name}: " + ", ".join(f"{what} {error.max():.1e}" for what, error in errors(name).items()))
@@ -208,6 +205,7 @@ def draw_frequency_response():
 
 def save_small(figure, name):
     """Write a figure as the package does, but with 96 colours."""
+    PICTURES.mkdir(exist_ok=True)
     path = PICTURES / name
     save_plot(figure, path)
     picture = Image.open(path).convert("RGB")
@@ -230,6 +228,12 @@ def say_rows(rows):
     for row in rows:
         cells = [f"{value:.3g}" if isinstance(value, float) else str(value) for value in row.values()]
         say("| " + " | ".join(cells) + " |")
+
+
+def draw_crash():
+    """Draw a flight that loses a motor, which is drawn again around its crash."""
+    events = [{"at_s": 30.0, "action": "disable_motor", "motor": 2}]
+    save_small(simulate("x500", overrides={"scenario.events": events}).plot(), "crash.png")
 
 
 def compare_integrators():
@@ -289,15 +293,14 @@ def draw_campaign():
 
 
 if __name__ == "__main__":
-    plt.switch_backend("Agg")
     if sys.argv[1:] == ["flight"]:  # the README's figure alone
         draw_flight()
         sys.exit()
-    with mpl.rc_context(STYLE):
-        compare_with_px4()
+    compare_with_px4()
     draw_step_responses()
     draw_frequency_response()
     draw_flight()
+    draw_crash()
     compare_integrators()
     draw_diff()
     draw_campaign()

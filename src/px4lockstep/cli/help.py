@@ -6,7 +6,7 @@ from typer.core import TyperCommand, TyperGroup, TyperOption
 
 GROUPS = {
     "Fly": ["run", "campaign", "step", "chirp", "sweep", "tune"],
-    "Look at a flight": ["view", "plot", "export", "import", "diff"],
+    "Look at a flight": ["view", "report", "plot", "export", "import", "diff"],
     "Fly a recorded flight again": ["replay", "branch", "compare", "determinism"],
     "Inputs": ["spec", "params", "trust"],
     "Installation and PX4": ["doctor", "uorb", "verify", "bench"],
