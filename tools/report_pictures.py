@@ -3,6 +3,7 @@
 They need Chromium and are not bit-identical: fonts and drawing depend on the machine. `tests/support` is on the path.
 """
 
+import contextlib
 import sys
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -38,8 +39,8 @@ def shoot(browser, path, name, height=HEIGHT):
 
 def main():
     """Fly what the screenshots show, and take them."""
-    with TemporaryDirectory() as temporary, chromium() as browser:
-        folder = Path(temporary)
+    with TemporaryDirectory() as temporary, chromium() as browser, contextlib.chdir(temporary):
+        folder = Path("runs")  # reports show paths
         simulate("x500").save(folder / "calm", plots=False)
         events = [{"at_s": 30.0, "action": "disable_motor", "motor": 2}]
         simulate("x500", overrides={"scenario.events": events}).save(folder / "motor_2_off", plots=False)

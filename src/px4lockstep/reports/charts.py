@@ -24,6 +24,7 @@ Vector = npt.NDArray[Any]
 
 DASHES = ("solid", "dash", "dot", "dashdot", "longdash")
 POINTS = 2_400
+SETPOINT = "setpoint"
 PANEL_PX, GAP_PX, MARGIN_PX = 150, 46, 60
 FONT = {"family": "system-ui, 'DejaVu Sans', sans-serif", "size": 12, "color": "#1b1f24"}
 GRID = {"gridcolor": "#e4e7eb", "zeroline": False, "linecolor": "#6b7280", "ticks": "outside", "tickcolor": "#6b7280"}
@@ -50,8 +51,16 @@ class ChartPanel:
     series: Sequence[Series] = field(default_factory=list)
 
 
-def stacked(panels: Sequence[ChartPanel], events: Sequence[FlightEvent], words: str) -> Chart:
-    """Return panels above each other that share their time axis; a zoom in one is a zoom in all."""
+def stacked(
+    panels: Sequence[ChartPanel],
+    events: Sequence[FlightEvent],
+    words: str,
+    focus_s: tuple[float, float] | None = None,
+) -> Chart:
+    """Return panels above each other that share their time axis; a zoom in one is a zoom in all.
+
+    `focus_s` are the times around a crash, to which a button zooms.
+    """
     used = [panel for panel in panels if panel.series]
     count = len(used)
     inner_px = count * PANEL_PX + (count - 1) * GAP_PX
@@ -76,7 +85,7 @@ def stacked(panels: Sequence[ChartPanel], events: Sequence[FlightEvent], words: 
     last = "" if count <= 1 else str(count)
     layout["xaxis"] = GRID | {"title": {"text": "time [s]"}, "anchor": f"y{last}", "hoverformat": ".3f"}
     layout |= {"hovermode": "x unified", "hoversubplots": "axis", "annotations": notes, "shapes": _lines(events)}
-    return Chart(words, data, layout, controls=True)
+    return Chart(words, data, layout, controls=True, focus=focus_s)
 
 
 def _lines(events: Sequence[FlightEvent]) -> list[dict[str, Any]]:
@@ -98,8 +107,10 @@ def track(tracks: Mapping[str, tuple[Vector, str, str]], waypoints: Mapping[int,
         places = {"x": packed(pos_ned[::step, 1]), "y": packed(pos_ned[::step, 0])}
         look = {"color": colour, "dash": dash, "width": 2}
         data.append({"type": "scatter", "mode": "lines", "name": escape(name), "line": look, **places})
-    end = next(iter(tracks.values()))[0][-1]
-    data.append(_markers("end", [float(end[1])], [float(end[0])], "square", "#1b1f24"))
+    for name, (pos_ned, colour, _) in tracks.items():
+        if name != SETPOINT:
+            label = "end" if len(tracks) == 1 or SETPOINT in tracks else f"end of {escape(name)}"
+            data.append(_markers(label, [float(pos_ned[-1, 1])], [float(pos_ned[-1, 0])], "square", colour))
     if waypoints:
         numbered = places_by_number(waypoints)
         own = _markers("waypoint", [at[1] for at, _ in numbered], [at[0] for at, _ in numbered], "circle-open", "#555")

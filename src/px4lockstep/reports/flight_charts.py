@@ -8,11 +8,12 @@ import numpy as np
 
 from px4lockstep.log.events import FlightEvent
 from px4lockstep.log.log import Log
+from px4lockstep.plots.flight import crash_window
 from px4lockstep.plots.overlay import PANELS, SMOOTHED, distance_between, has_one_of
 from px4lockstep.plots.panels.errors import distances
 from px4lockstep.plots.panels.motion import unwrapped
 from px4lockstep.plots.style import AXIS_COLOURS, MOTOR_COLOURS, SETPOINT_COLOURS
-from px4lockstep.reports.charts import DASHES, ChartPanel, Series, Vector, stacked, track
+from px4lockstep.reports.charts import DASHES, SETPOINT, ChartPanel, Series, Vector, stacked, track
 from px4lockstep.reports.page import Chart
 
 NED, BODY = ("north", "east", "down"), ("x", "y", "z")
@@ -34,7 +35,7 @@ def flight_chart(log: Log, events: Sequence[FlightEvent]) -> Chart:
         ChartPanel("Battery current", "[A]", _counted(log, "battery_current_a", "battery")),
         ChartPanel("State of charge", "[%]", _counted(log, "soc", "battery", 100.0)),
     ]
-    return stacked(panels, events, _words(panels))
+    return stacked(panels, events, _words(panels), crash_window(log, events))
 
 
 def overlay_chart(logs: Mapping[str, Log], parts_at_s: float | None) -> Chart:
@@ -62,7 +63,7 @@ def track_chart(logs: Mapping[str, Log], waypoints: Mapping[int, tuple[float, fl
     tracks = {name: (log["pos_ned"], colour, dash) for (name, log), colour, dash in looks}
     log = next(iter(logs.values()))
     if len(logs) == 1 and "pos_sp_ned" in log:
-        tracks["setpoint"] = (log["pos_sp_ned"], "#333333", "dash")
+        tracks[SETPOINT] = (log["pos_sp_ned"], "#333333", "dash")
     return track(tracks, waypoints)
 
 

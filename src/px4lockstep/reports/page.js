@@ -15,6 +15,7 @@
       "left": [low - half / 2, high - half / 2],
       "right": [low + half / 2, high + half / 2],
       "all": [first, last],
+      "focus": plot.focusRange,
     };
     Plotly.relayout(plot, { "xaxis.range": ranges[act] });
   }
@@ -25,6 +26,7 @@
     const plot = figure.querySelector(".plot");
     Plotly.newPlot(plot, chart.data, chart.layout, options).then(() => {
       if (!chart.controls) return;
+      plot.focusRange = chart.focus;
       plot.wholeRange = plot._fullLayout.xaxis.range.map(Number);
       figure.querySelectorAll("button[data-act]").forEach((button) =>
         button.addEventListener("click", () => move(plot, button.dataset.act)));

@@ -59,6 +59,7 @@ class Chart:
     data: Sequence[dict[str, Any]]
     layout: dict[str, Any]
     controls: bool = False  # whether it can be zoomed and moved along its x axis by buttons and keys
+    focus: tuple[float, float] | None = None  # part of the x axis to which a button zooms: a crash
 
 
 @dataclass
@@ -83,14 +84,17 @@ class ReportPage:
     def chart(self, chart: Chart) -> str:
         """Return a chart as HTML; its data is written at the end of the page."""
         name = f"chart-{len(self._charts) + 1}"
-        self._charts.append({"id": name, "data": chart.data, "layout": chart.layout, "controls": chart.controls})
-        buttons = "".join(f'<button type="button" data-act="{act}">{words}</button>' for act, words in TOOLS)
+        self._charts.append(
+            {"id": name, "data": chart.data, "layout": chart.layout, "controls": chart.controls, "focus": chart.focus}
+        )
+        tools = (*TOOLS, ("focus", "crash")) if chart.focus is not None else TOOLS
+        buttons = "".join(f'<button type="button" data-act="{act}">{words}</button>' for act, words in tools)
         keys = "keys on the focused chart: + - ← → 0"
-        tools = f'<div class="tools">{buttons}<span>{keys}</span></div>' if chart.controls else ""
+        bar = f'<div class="tools">{buttons}<span>{keys}</span></div>' if chart.controls else ""
         stop = ' tabindex="0"' if chart.controls else ""
         words = escape(chart.words, quote=True)
         plot = f'<div class="plot" role="img" aria-label="{words}"{stop}></div>'
-        return f'<figure class="chart" id="{name}">{tools}{plot}</figure>'
+        return f'<figure class="chart" id="{name}">{bar}{plot}</figure>'
 
     def frame(self, html: str, title: str) -> str:
         """Return another complete page, which stays apart from this one: it can't read it."""
