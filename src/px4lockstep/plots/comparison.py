@@ -15,6 +15,8 @@ from px4lockstep.plots.panels.lines import use_log_scale
 from px4lockstep.plots.style import (
     AXIS_COLOURS,
     GREY,
+    PAD_PT,
+    TITLE_SIZE_PT,
     WIDTH_IN,
     Spacing,
     add_head,
@@ -55,7 +57,7 @@ def plot_comparison(comparison: Comparison) -> "Figure":
         if size > 0.0:
             last.plot([thousands], [size], ls="", ms=12, marker=MARKS[i % len(MARKS)], color=_line(i)["color"])
             last.annotate(flown.name, (thousands, size), (9, 6), textcoords="offset points", fontsize=11)
-    last.set_title(f"max {quantity.name} error [{quantity.unit}] and cost")
+    _name(last, f"max {quantity.name} error [{quantity.unit}] and cost")
     use_log_scale(last)
     last.set_xlabel("RHS evaluations, in thousands")
     last.minorticks_off()
@@ -80,7 +82,7 @@ def plot_local_defect(measured: LocalDefect) -> "Figure":
         where, words = (0.98, 1.25 * ratio), f"{defect.name}: median {ratio:.2f}"
         last.text(*where, words, transform=last.get_yaxis_transform(), ha="right", fontsize=11, bbox=BOX)
     step_ms = measured.step_us / 1e3
-    last.set_title(f"{quantity.name} at {step_ms:g} ms / at {step_ms / 2:g} ms")
+    _name(last, f"{quantity.name} at {step_ms:g} ms / at {step_ms / 2:g} ms")
     last.set(yscale="log", ylim=(0.9, 200.0), xlim=(0.0, float(measured.time_s[-1])), xlabel="time [s]")
     ticks = [1, 2, 4, 8, 16, 32, 64, 128]
     last.set_yticks(ticks, labels=[str(tick) for tick in ticks])
@@ -112,6 +114,11 @@ def _draw(
         figure.legend(handles, labels, bbox_to_anchor=(0.99, 1.0 - 0.55 / HEIGHT_IN), **key)
         last = figure.add_subplot(grid[1, columns - 1])
     return figure, last
+
+
+def _name(axes: "Axes", title: str) -> None:
+    """Set the title of the last panel, outside the style of the figure."""
+    axes.set_title(title, loc="left", y=1.0, pad=PAD_PT, fontsize=TITLE_SIZE_PT, fontweight="bold")
 
 
 def _line(i: int) -> dict[str, Any]:
