@@ -1,0 +1,373 @@
+"""Commands to a flight from outside, such as from a ground station, and their results.
+
+A command takes effect at an autopilot tick. A flight stores each command with that time, so that it can be flown again
+with the same commands: `Row` is a line of `commands.jsonl`.
+"""
+
+import dataclasses
+import json
+import math
+import typing
+from dataclasses import dataclass
+from functools import cache
+from types import UnionType
+from typing import Any
+
+from px4lockstep.errors import InputError, suggestion
+
+ACCEPTED, TEMPORARILY_REJECTED, DENIED, UNSUPPORTED, FAILED = range(5)
+"""Codes of results: the numbers of MAVLink's MAV_RESULT."""
+
+
+@dataclass(frozen=True)
+class Result:
+    """The result of a command, and the reason in the words of PX4 if it was refused."""
+
+    code: int = ACCEPTED
+    text: str = ""
+
+    @property
+    def is_accepted(self) -> bool:
+        """Whether the command had its effect."""
+        return self.code == ACCEPTED
+
+
+def refused(text: str, code: int = TEMPORARILY_REJECTED) -> Result:
+    """Return the result of a command that PX4 refuses."""
+    return Result(code, text)
+
+
+@dataclass(frozen=True)
+class Command:
+    """A command; its name in a file is that of its class."""
+
+    @property
+    def name(self) -> str:
+        """Its name in a file."""
+        return type(self).__name__
+
+
+# -- arming and modes ----------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Arm(Command):
+    """Arm; `force` skips the checks."""
+
+    force: bool = False
+
+
+@dataclass(frozen=True)
+class Disarm(Command):
+    """Disarm; `force` stops the motors in flight, too."""
+
+    force: bool = False
+
+
+@dataclass(frozen=True)
+class SetMode(Command):
+    """Change the mode to a `nav_state` of PX4."""
+
+    nav_state: int
+
+
+@dataclass(frozen=True)
+class Takeoff(Command):
+    """Take off to an altitude above sea level [m]; NaN: MIS_TAKEOFF_ALT above the ground."""
+
+    alt_amsl_m: float = math.nan
+    yaw_rad: float = math.nan
+
+
+@dataclass(frozen=True)
+class Land(Command):
+    """Land here."""
+
+
+@dataclass(frozen=True)
+class Return(Command):
+    """Return to home or a rally point, and land there."""
+
+
+@dataclass(frozen=True)
+class Hold(Command):
+    """Stop, and hold the position."""
+
+
+@dataclass(frozen=True)
+class GoTo(Command):
+    """Fly to a place and hold there; NaN keeps the current value."""
+
+    lat_deg: float = math.nan
+    lon_deg: float = math.nan
+    alt_amsl_m: float = math.nan
+    yaw_rad: float = math.nan
+    speed_m_s: float = math.nan
+
+
+@dataclass(frozen=True)
+class Orbit(Command):
+    """Circle a place; NaN: PX4's default, or the current place and altitude. A negative radius is counterclockwise."""
+
+    radius_m: float = math.nan
+    speed_m_s: float = math.nan
+    yaw_behaviour: int = 0  # MAVLink's ORBIT_YAW_BEHAVIOUR
+    lat_deg: float = math.nan
+    lon_deg: float = math.nan
+    alt_amsl_m: float = math.nan
+
+
+@dataclass(frozen=True)
+class ChangeSpeed(Command):
+    """Fly at this ground speed [m/s] until the mode changes; below 0: the default."""
+
+    speed_m_s: float
+
+
+@dataclass(frozen=True)
+class SetHome(Command):
+    """Move home; NaN: to the current position."""
+
+    lat_deg: float = math.nan
+    lon_deg: float = math.nan
+    alt_amsl_m: float = math.nan
+
+
+# -- parameters, mission, fence, rally points ------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class SetParam(Command):
+    """Change a parameter."""
+
+    param: str
+    value: float | int
+
+
+@dataclass(frozen=True)
+class Item:
+    """An item of a mission, a fence or a list of rally points, as MAVLink's MISSION_ITEM_INT has it."""
+
+    frame: int
+    command: int
+    params: tuple[float, float, float, float] = (0.0, 0.0, 0.0, 0.0)
+    x: float = 0.0  # latitude in degrees
+    y: float = 0.0  # longitude in degrees
+    z: float = 0.0
+    autocontinue: int = 1
+
+
+@dataclass(frozen=True)
+class SetMission(Command):
+    """Replace the mission; `opaque_id` identifies it for ground stations."""
+
+    items: tuple[Item, ...] = ()
+    opaque_id: int = 0
+
+
+@dataclass(frozen=True)
+class SetFence(Command):
+    """Replace the geofence."""
+
+    items: tuple[Item, ...] = ()
+    opaque_id: int = 0
+
+
+@dataclass(frozen=True)
+class SetRally(Command):
+    """Replace the rally points."""
+
+    items: tuple[Item, ...] = ()
+    opaque_id: int = 0
+
+
+@dataclass(frozen=True)
+class ClearMission(Command):
+    """Delete the mission."""
+
+
+@dataclass(frozen=True)
+class StartMission(Command):
+    """Fly the mission, from the current item if it was paused."""
+
+
+@dataclass(frozen=True)
+class SetCurrentItem(Command):
+    """Make an item of the mission the current one."""
+
+    item: int
+
+
+# -- setpoints and sticks --------------------------------------------------------------------------------------------
+
+NANS = (math.nan, math.nan, math.nan)
+Vector = tuple[float, float, float]
+
+
+@dataclass(frozen=True)
+class Setpoint(Command):
+    """A setpoint for setpoint mode (PX4's offboard); the fields are those of a setpoint of a scenario."""
+
+    pos_ned: Vector = NANS
+    vel_ned: Vector = NANS
+    acc_ned: Vector = NANS
+    attitude_rad: Vector = NANS
+    omega_body: Vector = NANS
+    yaw_rad: float = math.nan
+    yaw_rate_rad_s: float = math.nan
+    thrust: float = math.nan
+
+
+@dataclass(frozen=True)
+class Sticks(Command):
+    """Positions of the sticks, each from -1 to 1: right, forward, up and clockwise are positive."""
+
+    roll: float = 0.0
+    pitch: float = 0.0
+    yaw: float = 0.0
+    throttle: float = 0.0
+
+
+# -- the simulated world ---------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class InjectFailure(Command):
+    """Inject a failure: the numbers of MAVLink's FAILURE_UNIT and FAILURE_TYPE, and the instance (0: all)."""
+
+    unit: int
+    failure: int
+    instance: int = 0
+
+
+@dataclass(frozen=True)
+class SetWind(Command):
+    """Set a wind that is added to the wind model's."""
+
+    vel_ned: Vector = (0.0, 0.0, 0.0)
+
+
+@dataclass(frozen=True)
+class Reset(Command):
+    """End this flight, and begin a new one from the start."""
+
+
+COMMANDS: dict[str, type[Command]] = {kind.__name__: kind for kind in Command.__subclasses__()}
+"""All commands by name."""
+
+
+# -- rows of a file --------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Row:
+    """A command that was given: when it took effect, when it arrived, and its result."""
+
+    time_us: int
+    command: Command
+    result: Result = Result()
+    arrival_s: float = 0.0
+    """Wall-clock time of its arrival, since the start of the service."""
+
+    def to_json(self) -> str:
+        """Return it as a line of a file, the same for equal rows."""
+        values = dataclasses.asdict(self.command)
+        line: dict[str, Any] = {"time_us": self.time_us, "arrival_s": round(self.arrival_s, 6)}
+        line |= {"command": self.command.name, "values": _without_nan(values)}
+        line |= {"code": self.result.code, "text": self.result.text}
+        return json.dumps(line, separators=(",", ":"), ensure_ascii=False, allow_nan=False)
+
+
+def _without_nan(value: Any) -> Any:
+    """Return a value with None instead of NaN, which JSON lacks."""
+    if isinstance(value, dict):
+        return {name: _without_nan(item) for name, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [_without_nan(item) for item in value]
+    return None if isinstance(value, float) and not math.isfinite(value) else value
+
+
+def text_of(rows: typing.Iterable[Row]) -> str:
+    """Return rows as the text of a file."""
+    return "".join(f"{row.to_json()}\n" for row in rows)
+
+
+def rows_of(text: str, source: str) -> tuple[Row, ...]:
+    """Return the rows in the text of a file.
+
+    Raises:
+        InputError: If a line is not a row, or its time is before that of the line above; the message names the line.
+    """
+    rows: list[Row] = []
+    for number, line in enumerate(text.splitlines(), 1):
+        where = f"{source} line {number}"
+        try:
+            data = json.loads(line)
+        except ValueError as error:
+            raise InputError(f"{where} is not JSON: {error}") from None
+        row = _row(data, where)
+        if rows and row.time_us < rows[-1].time_us:
+            raise InputError(f"{where}: time_us = {row.time_us} is before the line above, {rows[-1].time_us}")
+        rows.append(row)
+    return tuple(rows)
+
+
+def _row(data: Any, where: str) -> Row:
+    if not isinstance(data, dict):
+        raise InputError(f"{where} must be an object with time_us, command and values")
+    time_us, name, values = data.get("time_us"), data.get("command"), data.get("values", {})
+    if not isinstance(time_us, int) or isinstance(time_us, bool) or time_us < 0:
+        raise InputError(f"{where}: time_us = {time_us!r:.40} must be a whole number of microseconds, at least 0")
+    if not isinstance(name, str) or name not in COMMANDS:
+        hint = suggestion(name, COMMANDS) if isinstance(name, str) else ""
+        raise InputError(f"{where}: command = {name!r:.40} is unknown{hint}; allowed: {', '.join(COMMANDS)}")
+    code, text, arrival_s = data.get("code", ACCEPTED), data.get("text", ""), data.get("arrival_s", 0.0)
+    if code not in range(5) or not isinstance(text, str) or not isinstance(arrival_s, int | float):
+        raise InputError(f"{where}: code must be 0 to 4, text a text and arrival_s a number")
+    command = _made(COMMANDS[name], values, f"{where}: {name}")
+    return Row(time_us, command, Result(int(code), text), float(arrival_s))
+
+
+@cache
+def _types(kind: type) -> dict[str, Any]:
+    return typing.get_type_hints(kind)
+
+
+def _made(kind: type, values: Any, where: str) -> Any:
+    """Return a dataclass made of the values of a file."""
+    fields = {field.name: _types(kind)[field.name] for field in dataclasses.fields(kind)}
+    if not isinstance(values, dict) or not values.keys() <= fields.keys():
+        raise InputError(f"{where} must have values by name, of {', '.join(fields) or 'none'}")
+    made = {name: _value(fields[name], value, f"{where}.{name}") for name, value in values.items()}
+    missing = [f.name for f in dataclasses.fields(kind) if f.default is dataclasses.MISSING and f.name not in made]
+    if missing:
+        raise InputError(f"{where} lacks {', '.join(missing)}")
+    return kind(**made)
+
+
+def _value(kind: Any, value: Any, where: str) -> Any:
+    """Return a value of a file as a field has it."""
+    if typing.get_origin(kind) is tuple:
+        inner = typing.get_args(kind)
+        is_open = inner[-1] is Ellipsis
+        if not isinstance(value, list) or not (is_open or len(value) == len(inner)):
+            raise InputError(f"{where} = {value!r:.40} must be a list{'' if is_open else f' of {len(inner)} values'}")
+        return tuple(_value(inner[0], item, f"{where}[{i}]") for i, item in enumerate(value))
+    if dataclasses.is_dataclass(kind):
+        return _made(typing.cast("type", kind), value, where)
+    allowed = typing.get_args(kind) if isinstance(kind, UnionType) else (kind,)
+    if bool in allowed or isinstance(value, bool):
+        if bool not in allowed or not isinstance(value, bool):
+            raise InputError(f"{where} = {value!r:.40} must be {'true or false' if bool in allowed else 'a number'}")
+        return value
+    if float in allowed and value is None:
+        return math.nan
+    if isinstance(value, int) and int in allowed:
+        return value
+    if isinstance(value, int | float) and float in allowed:
+        return float(value)
+    if isinstance(value, str) and str in allowed:
+        return value
+    raise InputError(f"{where} = {value!r:.40} must be {' or '.join(each.__name__ for each in allowed)}")
+
+
