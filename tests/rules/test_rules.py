@@ -261,6 +261,7 @@ ORDER = (
     "bench",
     "view",
     "reports",
+    "serve",
     "cli",
     "__main__",
 )

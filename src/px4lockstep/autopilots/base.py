@@ -10,7 +10,7 @@ spec file can select declare them in `kinds`; a user's autopilot declares them i
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Container, Iterable, Mapping
+from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from types import MappingProxyType
@@ -23,7 +23,9 @@ from px4lockstep.autopilots.messages import Grow, MessageLog
 from px4lockstep.environment.projection import MapProjection
 from px4lockstep.errors import InputError
 from px4lockstep.px4.commands import ENDS
-from px4lockstep.px4.missions import Command, Mission
+from px4lockstep.px4.commands import Command as MissionCommand
+from px4lockstep.px4.missions import Mission
+from px4lockstep.scenario.commands import UNSUPPORTED, Command, Result
 
 Record = npt.NDArray[Any]
 """An array with one record."""
@@ -51,6 +53,7 @@ class Capabilities:
     uses_rally: bool = True  # can return to rally points
     takes_setpoints: bool = False  # has a setpoint mode
     why_no_setpoints: str = ""  # why it has none, if there is a reason
+    takes_commands: bool = False  # from ground stations: it can be served
     sets_params: bool = False  # its parameters can change in flight
     takes_px4_params: bool = False  # accepts `px4.params`, and any parameter that PX4 may have
 
@@ -77,6 +80,8 @@ MAX_TEXTS = 6
 MAX_TEXT = 120
 """Maximum length of a text; the rest is cut off."""
 
+HOLD = 4
+"""PX4's `nav_state` for Hold, in which a vehicle starts."""
 UNKNOWN = Capabilities()
 """Capabilities of a user's autopilot that declares none."""
 NOBODY = Capabilities("no autopilot", flies=False, has_mission=False)
@@ -129,9 +134,9 @@ class Landing:
 def landing_of(mission: object, home_lat_deg: float, home_lon_deg: float) -> Landing | None:
     """Return where a mission lands; None without a mission, or if it ends in the air."""
     ends = [item for item in mission.items if item.command in ENDS] if isinstance(mission, Mission) else []
-    if not ends or ends[-1].command is Command.LOITER_UNLIMITED:
+    if not ends or ends[-1].command is MissionCommand.LOITER_UNLIMITED:
         return None
-    if ends[-1].command is Command.RETURN_TO_LAUNCH:
+    if ends[-1].command is MissionCommand.RETURN_TO_LAUNCH:
         return Landing((0.0, 0.0), is_return=True)
     return Landing(MapProjection(home_lat_deg, home_lon_deg).to_local(ends[-1].lat_deg, ends[-1].lon_deg))
 
@@ -237,6 +242,35 @@ class Session:
 
     def restore_parameters(self, params: Mapping[str, float | int]) -> None:
         """Use its initial parameters with these changes, after a snapshot or checkpoint was restored."""
+
+    def obey(self, command: Command, time_us: int, core: Record) -> Result:
+        """Apply a command before a tick; `core` holds all records of the simulation."""
+        return Result(UNSUPPORTED, f"{self.capabilities.name} takes no commands")
+
+    def restore_configuration(self, commands: Sequence[Command]) -> None:
+        """Use its initial configuration with the changes by these commands, after a checkpoint was restored."""
+
+    @property
+    def parameters(self) -> Mapping[str, float | int]:
+        """The values of PX4's parameters, as far as they are known."""
+        return {}
+
+    def selected_mode(self, core: Record) -> int:
+        """Return the mode as PX4's `nav_state`; while disarmed, the one that is selected."""
+        status = core["bus"]["autopilot"]
+        return int(status["nav_state"][0]) or HOLD
+
+    def why_not_armable(self, core: Record, time_us: int) -> str:
+        """Return why the vehicle can't be armed; empty if it can."""
+        return ""
+
+    def home_ned(self, core: Record) -> tuple[float, float, float]:
+        """Return where home is in the local frame."""
+        return 0.0, 0.0, 0.0
+
+    def uploaded_item(self, item: int) -> int:
+        """Return the number in the uploaded mission of an item, which may have more items than are flown."""
+        return item
 
     def explain(self, record: Record, time_us: int) -> str:
         """Return why a step failed, and what to do."""

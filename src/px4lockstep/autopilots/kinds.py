@@ -44,7 +44,7 @@ class Kind:
 
 KINDS = {
     "builtin": Kind(
-        Capabilities("the built-in autopilot", takes_setpoints=True, sets_params=True),
+        Capabilities("the built-in autopilot", takes_setpoints=True, takes_commands=True, sets_params=True),
         "the built-in autopilot",
         "px4lockstep.autopilots.builtin.options",
     ),
@@ -53,6 +53,7 @@ KINDS = {
             "real PX4",
             needs_child=True,
             is_copyable=False,
+            takes_commands=True,
             sets_params=True,
             takes_px4_params=True,
             uses_rally=False,

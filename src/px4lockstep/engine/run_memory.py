@@ -249,6 +249,7 @@ class RunMemory(RunResults):
         self._logged[0] = self._core["cursor"]["log_rows"][0]
         self._hand_over()
         self.autopilot.restore_parameters(params_set(self._sources["scenario"], self._core))
+        self._commands.rewind(self.autopilot, self.time_us)
         load_objects(self._user_objects(), snapshot.objects)
         for handler in self._handlers.values():
             if isinstance(handler, NotingChanges):

@@ -6,6 +6,7 @@ import numpy as np
 import numpy.typing as npt
 
 from px4lockstep.engine.buffers import Buffers
+from px4lockstep.engine.command_stage import CommandStage
 from px4lockstep.engine.core import NATIVE, OFF, PYTHON_WITH_STATUS
 from px4lockstep.engine.digest import flight_digest, live_digest, pack_flight, pack_live
 from px4lockstep.engine.protocols import PlantView, StageInputs
@@ -14,6 +15,7 @@ from px4lockstep.engine.streams import BOUNDARY, CHANGE, KEPT, REPLAYED, STREAMS
 from px4lockstep.errors import StateError
 from px4lockstep.jit.records import locked
 from px4lockstep.scenario.actions import START_MISSION
+from px4lockstep.scenario.commands import Row
 from px4lockstep.scenario.landing import CRASH_LIES
 
 
@@ -26,6 +28,7 @@ class RunResults:
     _sensors: SensorStage | None
     _initial_state: npt.NDArray[np.float64]
     _n_x: int
+    _commands: CommandStage
     _n_checkpoints: int
 
     @property
@@ -77,6 +80,15 @@ class RunResults:
         return found
 
     @property
+    def given_commands(self) -> tuple[Row, ...]:
+        """The commands from outside up to now, with their results."""
+        return self.commands_since(0)
+
+    def commands_since(self, count: int) -> tuple[Row, ...]:
+        """Return the commands from outside after the first `count`."""
+        return tuple(self._commands.given[count:])
+
+    @property
     def plant(self) -> PlantView:
         """The true state, read-only; it follows the run."""
         return self._inputs.plant
@@ -90,6 +102,11 @@ class RunResults:
     def core(self) -> Any:
         """All records of the simulation, a `SIM`, read-only; it follows the run."""
         return locked(self._core)[0]
+
+    @property
+    def records(self) -> npt.NDArray[Any]:
+        """All records in a length-1 array, which methods of the autopilot's session read; do not change them."""
+        return self._core
 
     @property
     def buffers(self) -> dict[str, npt.NDArray[Any]]:

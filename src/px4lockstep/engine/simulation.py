@@ -13,6 +13,7 @@ from px4lockstep.autopilots.base import NativeAutopilot, Session, capabilities_o
 from px4lockstep.engine import loop, protocols, stages, validator
 from px4lockstep.engine.buffers import Buffers
 from px4lockstep.engine.builder import Builder
+from px4lockstep.engine.command_stage import CommandStage, OnResult
 from px4lockstep.engine.compilation import compiled_loop
 from px4lockstep.engine.core import NATIVE, SIM
 from px4lockstep.engine.failure import failure_of
@@ -30,6 +31,7 @@ from px4lockstep.estimation.estimator import Estimator
 from px4lockstep.integrators.solver import Integrator
 from px4lockstep.jit import plain, zeros
 from px4lockstep.plant.models import PlantModel
+from px4lockstep.scenario.commands import Command, Row
 from px4lockstep.scenario.scenario import Scenario
 from px4lockstep.sensors.suite import SensorSuite
 from px4lockstep.timebase import check_us
@@ -68,6 +70,7 @@ class Simulation(RunMemory):
             otherwise it is a warning.
         validate: `off`, `cheap` or `paranoid`: see `validator`.
         seed: Random seed of all native models.
+        given_commands: Commands of an earlier flight, which take effect at their times: see `command_stage`.
         builder: Creates the parts and writes the records; by default everything is built from scratch.
 
     Raises:
@@ -97,6 +100,7 @@ class Simulation(RunMemory):
         strict_rates: bool = False,
         validate: str = "cheap",
         seed: int = 0,
+        given_commands: Sequence[Row] = (),
         builder: Builder | None = None,
     ) -> None:
         if validate not in validator.LEVELS:
@@ -155,6 +159,7 @@ class Simulation(RunMemory):
             self._inputs.sensors = self._sensors.out
         self._handlers |= stages.set_hooks(self._core, timeline, self._hooks, hook_axes, self._inputs)
         stages.set_gusts(self._core, timeline, gusts, replay)
+        self._commands = CommandStage(self._core, given_commands)
         self._setpoint_function = setpoints
         self._setpoint_rows = set_setpoints(self._core, self._sources, setpoints, replay, builder)
         chosen = [name for name, is_on in (("estimates", record_estimate), ("setpoints", self._has_setpoints)) if is_on]
@@ -208,13 +213,35 @@ class Simulation(RunMemory):
             stop = min(len(buffers) if buffers.is_complete else len(buffers) - 1, k + BOUNDARIES_PER_CALL)
             if until_us is not None and until_us <= int(buffers.time_us[stop - 1]):
                 stop = self._known_index(until_us)
-            stop = min(stop, self._keep_checkpoint())
+            stop = min(stop, self._keep_checkpoint(), self._give_commands())
             self.autopilot.reserve(self._autopilot_record, stop - k)
             try:
                 self._advance(stop)
             finally:
                 self._deliver()
         return self
+
+    def submit(self, command: Command, on_result: OnResult | None = None, arrival_s: float = 0.0) -> None:
+        """Queue a command, which takes effect at the next autopilot tick.
+
+        `on_result` is then called with its result; `arrival_s` is stored with the command.
+        """
+        self._commands.submit(command, on_result, arrival_s)
+
+    def _give_commands(self) -> int:
+        """Give the commands that are due at this boundary; return that of the next one, at most the number known."""
+        stage, axis, time_us = self._commands, self.timeline.autopilot, self.time_us
+        if axis is None or not (stage.is_waiting or stage.next_us is not None):
+            return len(self._buffers)
+        if self._due_axes() & AUTOPILOT:
+            stage.give(self.autopilot, time_us)
+        next_us = stage.next_us
+        if stage.is_waiting:
+            first_us = self.timeline.start_us + axis.phase_us
+            next_us = first_us + -((first_us - time_us) // axis.period_us) * axis.period_us
+        if next_us is None or next_us > int(self._buffers.time_us[-1]):
+            return len(self._buffers)
+        return self._known_index(next_us)
 
     def _deliver(self) -> None:
         """Pass new rows of the log to the sinks, and close them after the last; a sink that fails ends the run."""

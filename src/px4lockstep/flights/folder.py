@@ -6,8 +6,8 @@ The file `INCOMPLETE` is created first and removed last, which distinguishes a k
 the flight the log is in `log.rows`; at the end it is converted to `log.parquet`. A killed run leaves `log.rows` with
 all rows that were logged, which `read_log` reads too. The user's own mission file is copied next to `spec.toml`, so
 that the folder can be moved. A flight that was recorded and reached its end has `recording.h5`. `px4.log` has what real
-PX4 printed, if `px4lockstep run` flew it, `px4.ulg` the log that stock PX4 wrote itself, with `px4.sitl.ulog`, and
-`uorb/` the messages of the topics that were logged.
+PX4 printed, if `px4lockstep run` flew it, `px4.ulg` the log that stock PX4 wrote itself, with `px4.sitl.ulog`, `uorb/`
+the messages of the topics that were logged, and `commands.jsonl` the commands that a served vehicle was given.
 """
 
 import functools
@@ -38,6 +38,7 @@ from px4lockstep.log.messages import write_messages
 from px4lockstep.log.parquet import read_parquet, write_parquet
 from px4lockstep.log.rows import hold_rows, read_rows
 from px4lockstep.reading import check_path, read_json
+from px4lockstep.scenario.commands import text_of
 from px4lockstep.spec.build import Flight
 from px4lockstep.spec.flight_tables import OUTPUTS
 from px4lockstep.spec.shipped import is_name, mission_file
@@ -57,6 +58,7 @@ PX4_ULOG = "px4.ulg"
 PX4_ULOGS = "px4/log/**/*.ulg"
 """Where stock PX4 writes its own log, in its working folder."""
 UORB = "uorb"
+COMMANDS = "commands.jsonl"
 BOUNDARIES_HELD = 20_000
 """Boundaries between two releases of memory: 50 MB with a row at every boundary, some 4 MB at default periods."""
 
@@ -136,7 +138,8 @@ class RunFolder:
         are: a full disk may have space for the smaller ones.
         """
         failed: list[OutputError] = []
-        writers = (self._keep_recording, self._keep_log, self._keep_csv, self._keep_exports, self._keep_ulog)
+        writers = (self._keep_commands, self._keep_recording, self._keep_log, self._keep_csv)
+        writers = (*writers, self._keep_exports, self._keep_ulog)
         for write in (*writers, self._keep_summary):
             try:
                 write(run)
@@ -148,6 +151,10 @@ class RunFolder:
             log = self.path / (LOG_ROWS if (self.path / LOG_ROWS).exists() else LOG_PARQUET)
             reasons = "; ".join(dict.fromkeys(map(str, failed)))
             raise OutputError(f"{reasons}; the log of the flight is in {log} and the folder stays marked {MARK}")
+
+    def _keep_commands(self, run: "Run") -> None:
+        if run.simulation.given_commands:
+            write_text(self.path / COMMANDS, text_of(run.simulation.given_commands))
 
     def _keep_recording(self, run: "Run") -> None:
         recording = run.recording
@@ -246,7 +253,7 @@ def check_outputs(
 
     Exports are written under their own names, by default those of `run.exports`.
     """
-    taken = [MARK, SPEC, LOG_ROWS, LOG_PARQUET, SUMMARY, PLOTS, PX4_LOG, PX4_ULOG, UORB]
+    taken = [MARK, SPEC, LOG_ROWS, LOG_PARQUET, SUMMARY, PLOTS, PX4_LOG, PX4_ULOG, UORB, COMMANDS]
     exports = check_formats(spec.run.exports) if exports is None else exports
     taken += [str(file) for each in exports for file in each.files(Path(each.file_name))]
     taken += [] if spec.mission is None else [mission_file(spec.mission)]

@@ -12,12 +12,13 @@ from px4lockstep.autopilots.px4_library.options import Uorb
 from px4lockstep.engine.snapshot import Snapshot
 from px4lockstep.flights.recording.recording import FlightSource, Recording
 from px4lockstep.part import Key, Part, stage_of
+from px4lockstep.scenario.commands import rows_of
 from px4lockstep.spec.build import Flight, build
 from px4lockstep.spec.flight_tables import RunTable
 from px4lockstep.spec.load import parse_spec
 from px4lockstep.spec.own_parts import own_kinds, with_kinds
 from px4lockstep.spec.shipped import mission_file
-from px4lockstep.spec.spec import Spec
+from px4lockstep.spec.spec import Spec, with_commands
 from px4lockstep.spec.stages import FILES
 from px4lockstep.spec.toml_text import to_toml
 
@@ -89,4 +90,5 @@ def recorded_spec(recording: Recording) -> Spec:
     source = recording.source
     is_kept = source.mission is not None and source.mission_name is not None
     missions = {str(source.mission_name): str(source.mission)} if is_kept else {}
-    return parse_spec(source.spec, RECORDED_SPEC, missions=missions)
+    spec = parse_spec(source.spec, RECORDED_SPEC, missions=missions)
+    return with_commands(spec, rows_of(recording.commands, f"the commands of {recording.name}"))

@@ -10,7 +10,7 @@ marked as current or followed by a TAKEOFF. It is not flown.
 import functools
 import math
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from os import PathLike
 from pathlib import Path
@@ -246,8 +246,13 @@ def _position(values: list[float]) -> tuple[float, float, float] | None:
     return None
 
 
+def mission_of_rows(rows: Iterable[ItemRow], source: str, report: MissionReport, *, is_plan: bool) -> Mission:
+    """Return the mission of items that are not from a file; raise all errors in one report."""
+    return _mission(rows, 0, source, report, [], is_plan=is_plan)
+
+
 def _mission(
-    rows: Iterator[ItemRow | None], first: int, source: str, report: MissionReport, more: list[str], **parts: Any
+    rows: Iterable[ItemRow | None], first: int, source: str, report: MissionReport, more: list[str], **parts: Any
 ) -> Mission:
     """Return the mission of some rows, from the first one that is an item; raise all errors in one report."""
     items = checked_items(rows, first, source, report)

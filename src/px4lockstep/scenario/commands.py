@@ -369,5 +369,3 @@ def _value(kind: Any, value: Any, where: str) -> Any:
     if isinstance(value, str) and str in allowed:
         return value
     raise InputError(f"{where} = {value!r:.40} must be {' or '.join(each.__name__ for each in allowed)}")
-
-

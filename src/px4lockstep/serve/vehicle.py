@@ -1,101 +1,65 @@
-"""A served vehicle: a flight with an open end that takes commands."""
+"""A served vehicle: a flight with an open end that takes commands.
 
+    vehicle = Vehicle("x500")
+    vehicle.submit(Arm(), print)
+    vehicle.submit(Takeoff())
+    vehicle.run_until(10_000_000)
+    vehicle.status.pos_ned
+
+Its flight is recorded. A reset ends it and begins a new one, at the start position; time goes on.
+"""
+
+import shutil
+import tempfile
+import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from px4lockstep.serve.commands import Command, Result
-from px4lockstep.spec.spec import Spec
+from px4lockstep.errors import InputError
+from px4lockstep.flights.folder import BOUNDARIES_HELD, RunFolder, fresh_folder, write_spec
+from px4lockstep.flights.run import Run, loaded
+from px4lockstep.io import release_pages
+from px4lockstep.log.rows import hold_rows
+from px4lockstep.scenario import commands
+from px4lockstep.scenario.commands import Command, Result, Row
+from px4lockstep.serve.status import ON_GROUND, Place, Status, StatusReader, Uploads
+from px4lockstep.serve.texts import Text, text_of_result, texts_between
+from px4lockstep.spec.build import Flight, build
+from px4lockstep.spec.load import change_spec
+from px4lockstep.spec.own_parts import changed_copy
+from px4lockstep.spec.spec import Spec, with_commands
 
 OnResult = Callable[[Result], object]
 """Called with the result of a command when it takes effect."""
+MAX_TEXTS = 1_000
+"""Messages that are kept for `texts`; older ones are dropped."""
 
 
-@dataclass(frozen=True)
-class Place:
-    """A place on the earth."""
-
-    lat_deg: float
-    lon_deg: float
-    alt_amsl_m: float
-
-
-@dataclass(frozen=True)
-class Battery:
-    """A battery as measured."""
-
-    voltage_v: float
-    current_a: float
-    remaining: float  # 0 to 1
-    warning: int  # PX4's level: 0 none, 1 low, 2 critical, 3 emergency
-
-
-@dataclass(frozen=True)
-class Text:
-    """A message for the ground station; `severity` is MAVLink's MAV_SEVERITY."""
-
-    severity: int
-    text: str
-
-
-@dataclass(frozen=True)
-class MissionStatus:
-    """Progress of the mission."""
-
-    count: int  # 0: none
-    current: int
-    reached: int  # the last item that was reached; -1: none
-    state: int  # MAVLink's MISSION_STATE: 1 none, 2 not started, 3 active, 4 paused, 5 complete
-    mission_id: int
-    fence_id: int
-    rally_id: int
-
-
-@dataclass(frozen=True)
-class Status:
-    """The vehicle at one time, with what telemetry needs; vectors are tuples in NED or body axes."""
-
-    time_us: int  # since the start of the service; a reset does not set it back
-    armed: bool
-    nav_state: int  # PX4's; while disarmed, the mode that is selected
-    failsafe: bool
-    landed_state: int  # MAVLink's MAV_LANDED_STATE: 1 on ground, 2 in air, 3 taking off, 4 landing
-    is_armable: bool
-    has_position: bool
-    is_crashed: bool
-    pos_ned: tuple[float, float, float]  # estimate
-    vel_ned: tuple[float, float, float]
-    q_bn: tuple[float, float, float, float]
-    omega_body: tuple[float, float, float]
-    acc_body: tuple[float, float, float]  # specific force, as an accelerometer measures it
-    position: Place  # estimate
-    home: Place
-    home_ned: tuple[float, float, float]
-    batteries: tuple[Battery, ...]
-    motors: tuple[float, ...]  # duties, 0 to 1
-    rotor_rad_s: tuple[float, ...]
-    pos_sp_ned: tuple[float, float, float]  # NaN: none
-    vel_sp_ned: tuple[float, float, float]
-    acc_sp_ned: tuple[float, float, float]
-    yaw_sp_rad: float
-    yawspeed_sp_rad_s: float
-    q_sp: tuple[float, float, float, float]
-    rate_sp_body: tuple[float, float, float]
-    thrust_sp: float
-    mission: MissionStatus
-    pressure_pa: float
-    temperature_c: float
+def served_spec(spec: Spec) -> Spec:
+    """Return a spec without a mission, requests and an end, which come from clients."""
+    capabilities = spec.autopilot.capabilities
+    if not capabilities.takes_commands:
+        text = "it talks to its own clients" if capabilities.is_process else "it takes no commands"
+        raise InputError(f"autopilot.kind = {spec.autopilot.kind!r} can't be served: {text}; use 'builtin' or 'px4'")
+    update = {"arm_time_s": None, "mission_time_s": None, "ends_at_crash": False}
+    scenario, px4 = spec.scenario.model_copy(update=update), spec.px4.model_copy(update={"mission_path": None})
+    return changed_copy(spec, {"scenario": scenario, "px4": px4})
 
 
 class Vehicle:
     """A vehicle on the ground, disarmed and in Hold, ready for commands.
 
     Args:
-        spec: Built-in aircraft (`x500`), path of a spec file, or loaded spec.
+        spec: Built-in aircraft (`x500`), path of a spec file, or loaded spec. Its mission is left out: clients upload
+            missions.
         seed: Random seed.
         overrides: Values by dotted key that replace the spec's.
-        record: Folder for the run folders of its flights; None writes nothing.
+        record: Folder in which each flight gets a run folder; None writes nothing.
+
+    Raises:
+        InputError: If the spec is invalid, or its autopilot can't be served.
     """
 
     def __init__(
@@ -106,35 +70,175 @@ class Vehicle:
         overrides: Mapping[str, Any] | None = None,
         record: str | Path | None = None,
     ) -> None:
-        raise NotImplementedError
+        changes = {**(overrides or {}), "timeline.t_end_s": "none"}
+        self.spec = served_spec(loaded(spec, changes, seed))
+        self._record = None if record is None else Path(record)
+        self._start_s = time.perf_counter()
+        self._offset_us = 0
+        self._queue: list[tuple[Command, OnResult | None, float]] = []
+        self._texts: list[Text] = []
+        self.last_run: Run | None = None
+        """The flight that ended last, at a reset or at `close`."""
+        self.folders: list[Path] = []
+        """The run folders of the flights that have ended."""
+        self._is_closed = False
+        self._begin()
+
+    def _begin(self) -> None:
+        """Build a flight, before its first tick."""
+        self._flight: Flight = build(self.spec, record=True)
+        self._simulation = self._flight.simulation
+        self._folder: RunFolder | None = None
+        if self._record is not None:
+            self._folder = RunFolder.create(self._new_folder(self._record), self._flight, holds_log=True)
+            self._held: Path | None = None
+        else:
+            self._held = Path(tempfile.mkdtemp(prefix="px4lockstep-serve-"))
+            hold_rows(self._simulation, self._held / "log.rows")
+        home = self.spec.home
+        self._reader = StatusReader(self._simulation, Place(home.lat_deg, home.lon_deg, home.alt_msl_m))
+        self._uploads, self._reached, self._item = Uploads(), -1, 0
+        self._n_rows = self._released = 0
+        self._has_flown = False
+        self._simulation.run(1)  # the first tick: until then there is no estimate
+        self._status = self._read()
+
+    def _new_folder(self, root: Path) -> Path:
+        return fresh_folder(self.spec.aircraft.name, root)
+
+    # -- state -----------------------------------------------------------------------------------------------------
 
     @property
     def time_us(self) -> int:
         """Simulated time since the start of the service."""
-        raise NotImplementedError
+        return self._offset_us + self._simulation.time_us
 
     @property
     def status(self) -> Status:
         """The vehicle at this time."""
-        raise NotImplementedError
+        return self._status
 
     @property
     def parameters(self) -> Mapping[str, float | int]:
         """All parameters by name; an int32 is an int, a float a float."""
-        raise NotImplementedError
+        return self._simulation.autopilot.parameters
+
+    @property
+    def rows(self) -> tuple[Row, ...]:
+        """The commands of this flight up to now."""
+        return self._simulation.given_commands
 
     def texts(self) -> list[Text]:
         """Return the messages since the last call."""
-        raise NotImplementedError
+        found, self._texts = self._texts, []
+        return found
 
-    def submit(self, command: Command, on_result: OnResult | None = None, *, arrival_s: float | None = None) -> None:
-        """Queue a command, which takes effect at the next autopilot tick."""
-        raise NotImplementedError
+    # -- flight ----------------------------------------------------------------------------------------------------
+
+    def submit(self, command: Command, on_result: OnResult | None = None) -> None:
+        """Queue a command, which takes effect at the next autopilot tick; then `on_result` is called."""
+        self._queue.append((command, on_result, time.perf_counter() - self._start_s))
 
     def run_until(self, time_us: int) -> None:
         """Fly up to a time since the start of the service; queued commands take effect in order of arrival."""
-        raise NotImplementedError
+        queue, self._queue = self._queue, []
+        for command, on_result, arrival_s in queue:
+            if isinstance(command, commands.Reset):
+                self._reset()
+                if on_result is not None:
+                    on_result(Result())
+            else:
+                self._simulation.submit(command, on_result, arrival_s)
+        self._simulation.run(max(0, time_us - self._offset_us))
+        self._follow()
+
+    def _follow(self) -> None:
+        """Note what has changed since the last call, and release the memory of rows that are in files."""
+        simulation = self._simulation
+        rows = simulation.commands_since(self._n_rows)
+        self._n_rows += len(rows)
+        for row in rows:
+            self._note(row)
+        item, is_finished = int(simulation.bus.autopilot.mission_item), bool(simulation.bus.autopilot.mission_finished)
+        uploaded = simulation.autopilot.uploaded_item
+        if is_finished and self._uploads.count:
+            self._reached = uploaded(item)
+        elif item > self._item:
+            self._reached = uploaded(item - 1)
+        self._item = item
+        before, self._status = self._status, self._read()
+        self._has_flown = self._has_flown or (self._status.armed and self._status.landed_state != ON_GROUND)
+        self._say(texts_between(before, self._status, rows, has_flown=self._has_flown))
+        self._has_flown = self._has_flown and self._status.armed
+        if simulation.boundary - self._released >= BOUNDARIES_HELD:
+            self._released = simulation.boundary
+            for array in simulation.buffers.values():
+                release_pages(array)
+
+    def _read(self) -> Status:
+        return self._reader.read(self.time_us, self._reached, self._uploads)
+
+    def _say(self, texts: list[Text]) -> None:
+        self._texts = [*self._texts, *texts][-MAX_TEXTS:]
+
+    def _note(self, row: Row) -> None:
+        """Note a command that was given: its message, and what it uploaded."""
+        text = text_of_result(row.result)
+        self._say([text] if text is not None else [])
+        if not row.result.is_accepted:
+            return
+        command, uploads = row.command, self._uploads
+        if isinstance(command, commands.SetMission):
+            self._uploads = replace(uploads, count=len(command.items), mission_id=command.opaque_id)
+            self._reached, self._item = -1, 0
+        elif isinstance(command, commands.ClearMission):
+            self._uploads = replace(uploads, count=0, mission_id=0)
+            self._reached, self._item = -1, 0
+        elif isinstance(command, commands.SetFence):
+            self._uploads = replace(uploads, fence_id=command.opaque_id)
+        elif isinstance(command, commands.SetRally):
+            self._uploads = replace(uploads, rally_id=command.opaque_id)
+
+    # -- end -------------------------------------------------------------------------------------------------------
+
+    def _reset(self) -> None:
+        """End this flight and begin a new one."""
+        self._offset_us += self._end()
+        self._begin()
+        self._say([Text(6, "The vehicle was reset")])
+
+    def _end(self) -> int:
+        """End the flight at the next tick, and write its run folder; return its length [us]."""
+        simulation = self._simulation
+        tick_us = self.spec.timeline.tick_us
+        simulation.run(simulation.time_us // tick_us * tick_us + tick_us + 1)  # give the queued commands
+        simulation.request_end()
+        simulation.run()
+        simulation.close()
+        spec = change_spec(self.spec, {"timeline.t_end_s": simulation.time_us / 1e6})
+        self.last_run = run = Run(replace(self._flight, spec=with_commands(spec, simulation.given_commands)))
+        if self._folder is not None:
+            self._folder.spec = run.spec
+            write_spec(run.spec, self._folder.path)
+            self._folder.keep(run)
+            self._folder.draw(run)
+            self._folder.close(run)
+            self.folders.append(self._folder.path)
+        return simulation.time_us
 
     def close(self) -> None:
-        """End the flight, and write its run folder."""
-        raise NotImplementedError
+        """End the flight, and write its run folder; further calls do nothing."""
+        if not self._is_closed:
+            self._is_closed = True
+            self._end()
+            self._discard()
+
+    def _discard(self) -> None:
+        if self._held is not None:
+            shutil.rmtree(self._held, ignore_errors=True)
+
+    def __enter__(self) -> "Vehicle":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()

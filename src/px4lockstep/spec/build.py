@@ -169,6 +169,7 @@ def build(
                     record_estimate=is_recorded and spec.run.record_estimate,
                     strict_rates=spec.px4.strict_lockstep_rates,
                     seed=spec.aircraft.seed,
+                    given_commands=spec.commands,
                     **common,
                 )
     except InputError as error:

@@ -104,6 +104,7 @@ def change_spec(spec: Spec, overrides: Mapping[str, Any] | None = None, settings
     changed = checked(layers)
     kept = spec.untrusted.items() & changed.untrusted.items()  # parts created in Python need no trust
     changed._untrusted = dict(kept)
+    changed._commands = spec.commands
     return changed
 
 

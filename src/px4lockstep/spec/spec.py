@@ -1,7 +1,7 @@
 """`Spec`: a complete spec file with all defaults, returned by `load_spec` and flown by `build`."""
 
 import dataclasses
-from collections.abc import Container, Mapping
+from collections.abc import Container, Iterable, Mapping
 from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import PrivateAttr
@@ -13,6 +13,7 @@ from px4lockstep.environment.environment import Environment
 from px4lockstep.estimation.estimator import Estimator
 from px4lockstep.part import Key, Part, entry, spelled
 from px4lockstep.px4.missions import Mission
+from px4lockstep.scenario.commands import Row
 from px4lockstep.scenario.scenario import Scenario
 from px4lockstep.spec.flight_tables import AircraftTable, Home, Plant, RunTable, SensorTable
 from px4lockstep.spec.shipped import check_strictly, mission_of
@@ -86,6 +87,7 @@ class Spec(Part):
     _untrusted: dict[Key, Any] = PrivateAttr(default_factory=dict)
     _sources: Mapping[str, str] = PrivateAttr(default_factory=dict)
     _warnings: tuple[str, ...] = PrivateAttr(default=())
+    _commands: tuple[Row, ...] = PrivateAttr(default=())
 
     def __repr__(self) -> str:
         return f"<Spec {self.aircraft.name}: autopilot {self.autopilot.kind}, seed {self.aircraft.seed}; see to_toml>"
@@ -109,6 +111,11 @@ class Spec(Part):
     def warnings(self) -> tuple[str, ...]:
         """Warnings about the files."""
         return self._warnings
+
+    @property
+    def commands(self) -> tuple[Row, ...]:
+        """Commands from outside, in the order of their times; those of a served flight that is flown again."""
+        return self._commands
 
     @property
     def missions(self) -> dict[str, Mission]:
@@ -156,3 +163,10 @@ class Spec(Part):
         return (ours and ours.text) == (theirs and theirs.text)
 
     __hash__ = None  # type: ignore[assignment]
+
+
+def with_commands(spec: Spec, rows: Iterable[Row]) -> Spec:
+    """Return a copy of a spec with commands from outside."""
+    copy = spec.model_copy()
+    copy._commands = tuple(rows)
+    return copy

@@ -1,20 +1,18 @@
 """The built-in autopilot's public class: checks mission, parameters and options, and writes them to its record."""
 
 import math
-from collections.abc import Container
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, ClassVar
 
-import numpy as np
-
-from px4lockstep.autopilots.area import Area, Place, area_of, check_area
+from px4lockstep.autopilots.area import Area, area_of, check_area
 from px4lockstep.autopilots.base import NativeAutopilot, Record, Session, WriteRecord
 from px4lockstep.autopilots.builtin.allocation import write_allocation
 from px4lockstep.autopilots.builtin.attitude_control import write_attitude_control
 from px4lockstep.autopilots.builtin.commander import write_commander
 from px4lockstep.autopilots.builtin.control_model import ControlModel
 from px4lockstep.autopilots.builtin.flight_task import write_flight_task
+from px4lockstep.autopilots.builtin.guided import write_guided
 from px4lockstep.autopilots.builtin.hover_thrust import write_hover_thrust
 from px4lockstep.autopilots.builtin.items import MAX_ITEMS
 from px4lockstep.autopilots.builtin.land_detector import write_land_detector
@@ -23,8 +21,6 @@ from px4lockstep.autopilots.builtin.motor_failure import write_motor_failure
 from px4lockstep.autopilots.builtin.navigator import write_navigator
 from px4lockstep.autopilots.builtin.offboard import write_offboard
 from px4lockstep.autopilots.builtin.parameters import (
-    RETURN_HOME_OR_RALLY,
-    RETURN_RALLY,
     Params,
     check_use,
     check_values,
@@ -35,7 +31,7 @@ from px4lockstep.autopilots.builtin.position_control import write_position_contr
 from px4lockstep.autopilots.builtin.rally import write_rally
 from px4lockstep.autopilots.builtin.rate_control import write_rate_control
 from px4lockstep.autopilots.builtin.schedule import MAX_RATE_HZ, check_rates, effective_rates, period_us
-from px4lockstep.autopilots.builtin.stack import BUILTIN
+from px4lockstep.autopilots.builtin.session import BuiltinSession
 from px4lockstep.autopilots.builtin.takeoff import write_takeoff
 from px4lockstep.autopilots.kinds import KINDS
 from px4lockstep.autopilots.px4_library.parameters import ca_parameters
@@ -43,8 +39,7 @@ from px4lockstep.autopilots.vehicle_params import no_effect, without_geometry
 from px4lockstep.constants import HOME_LAT_DEG, HOME_LON_DEG
 from px4lockstep.environment.projection import MapProjection
 from px4lockstep.errors import InputError
-from px4lockstep.jit import plain, zeros
-from px4lockstep.jit.records import CONFIGURATION, words_of
+from px4lockstep.jit import plain
 from px4lockstep.px4.fence import RallyPoint
 from px4lockstep.px4.missions import Mission, MissionItem, load_mission
 from px4lockstep.px4.parameters import resolve
@@ -127,18 +122,18 @@ class Builtin(NativeAutopilot):
 
     def check_airframe(self, params: Params) -> None:
         """Check that it implements the values of an airframe's parameters, and can fly its mission with them."""
-        values = self._parameters(params)[1]
+        values = self.parameters_with(params)[1]
         check_values(values)
-        check_distance(self._items, self._home, values["MIS_DIST_1WP"])
+        check_distance(self._items, self.home, values["MIS_DIST_1WP"])
 
-    def _parameters(self, airframe: Params) -> tuple[Params, Params]:
+    def parameters_with(self, airframe: Params) -> tuple[Params, Params]:
         """Return the parameters that are used of airframe, file and user, and the values of all parameters."""
         given = {**self._used(airframe), **implemented(self._used_of_file), **self.params}
         return given, resolve({**self.default_params, **given})
 
     def parameters(self, aircraft: Aircraft) -> dict[str, float | int]:
         """Return the values of all parameters that it uses for an aircraft, with the geometry of its rotors."""
-        given, values = self._parameters(aircraft.airframe.px4_params)
+        given, values = self.parameters_with(aircraft.airframe.px4_params)
         used = {name: value for name, value in self._used(values).items() if not name.startswith("CA_ROTOR")}
         return used | ca_parameters(aircraft) | {name: values[name] for name in given}
 
@@ -159,7 +154,8 @@ class Builtin(NativeAutopilot):
         return no_effect([*values, *unused], len(self.file_params), self.capabilities.name)
 
     @property
-    def _home(self) -> MapProjection:
+    def home(self) -> MapProjection:
+        """The local frame."""
         return MapProjection(self.home_lat_deg, self.home_lon_deg)
 
     @property
@@ -187,16 +183,14 @@ class Builtin(NativeAutopilot):
     def open(self, record: Record, plant: object, period_us: int, write: WriteRecord) -> Session:
         """Write its record, which holds its complete state, unless the build cache has it."""
         write(_write_record, self, ControlModel.of(plant), period_us)
-        session = BuiltinSession(self, record, ControlModel.of(plant), period_us)
-        session.area_params = _area_params(record)
-        return session
+        return BuiltinSession(self, record, ControlModel.of(plant), period_us)
 
     def write(self, record: Any, model: ControlModel, autopilot_period_us: int) -> None:
         """Write mission, parameters and options to a `BUILTIN` record."""
         if self.strict_rates:
             check_rates({f"rates.{name}": hz for name, hz in vars(self.rates).items()}, autopilot_period_us)
         self.check_airframe(model.params)
-        given, p = self._parameters(model.params)
+        given, p = self.parameters_with(model.params)
         record["period_s"] = autopilot_period_us / 1e6
         for name in ("navigator", "position", "attitude", "rate", "allocation"):
             record[f"{name}_module"]["period_us"] = period_us(getattr(self.rates, f"{name}_hz"))
@@ -211,6 +205,7 @@ class Builtin(NativeAutopilot):
         write_commander(record["commander"], p, model.batteries, self._area)
         write_flight_task(record["flight_task"], p)
         write_offboard(record["offboard"], p)
+        write_guided(record["guided"], p)
         write_takeoff(record["takeoff"], p)
         write_hover_thrust(record["hover"], p, self.hover_thrust_estimate and p["MPC_USE_HTE"] == 1)
         write_position_control(record["position"], p)
@@ -222,72 +217,10 @@ class Builtin(NativeAutopilot):
         write_navigator(record["navigator"], p)
         write_land_detector(record["land_detector"], p, self.land_detector == "estimate")
         assert self.mission is None or isinstance(self.mission, Mission)
-        write_mission(record["navigator"], self.mission, self._home, model.home_alt_msl_m, p["NAV_LOITER_RAD"])
+        write_mission(record["navigator"], self.mission, self.home, model.home_alt_msl_m, p["NAV_LOITER_RAD"])
         rally_points = self._rally_points
-        write_rally(record["navigator"]["rally"], rally_points, self._home, model.home_alt_msl_m, p["RTL_TYPE"])
-
-
-def _area_params(record: Record) -> dict[str, float | int]:
-    """Return the parameters of the area that are in a record."""
-    fence, rally = record["commander"]["fence"], record["navigator"]["rally"]
-    return {
-        "GF_MAX_HOR_DIST": float(fence["radius_m"][0]),
-        "GF_MAX_VER_DIST": float(fence["height_m"][0]),
-        "RTL_TYPE": RETURN_RALLY if rally["is_rally_only"][0] else RETURN_HOME_OR_RALLY,
-    }
+        write_rally(record["navigator"]["rally"], rally_points, self.home, model.home_alt_msl_m, p["RTL_TYPE"])
 
 
 def _write_record(record: Record, builtin: Builtin, model: ControlModel, period_us: int) -> None:
     builtin.write(plain(record)[0], model, period_us)
-
-
-class BuiltinSession(Session):
-    """The built-in autopilot in flight."""
-
-    record = Builtin.record
-
-    def __init__(self, builtin: Builtin, record: Record, model: ControlModel, period_us: int) -> None:
-        super().__init__(Builtin.capabilities)
-        self._builtin, self._record, self._model, self._period_us = builtin, record, model, period_us
-        self._changed: dict[str, float | int] = {}
-        self._has_changed = False
-
-    @property
-    def warnings(self) -> tuple[str, ...]:
-        """A warning about parameters of a file that have no effect."""
-        return self._builtin.warnings
-
-    def set_parameters(self, params: Params, optional: Container[str] = ()) -> None:
-        """Change parameters in flight: write those fields of its record that depend on parameters only."""
-        self._changed |= params
-        self._has_changed = self._has_changed or bool(params)
-        fresh = zeros(BUILTIN)
-        changed = replace(self._builtin, params={**self._builtin.params, **self._changed})
-        changed.write(plain(fresh)[0], self._model, self._period_us)
-        words = words_of(BUILTIN, CONFIGURATION)
-        self._record.view(np.uint64)[words] = fresh.view(np.uint64)[words]
-        self.resume(self._record, self._record, self._record)
-        self.area_params = _area_params(self._record)
-
-    @property
-    def has_set_parameters(self) -> bool:
-        """Whether parameters have changed in flight."""
-        return self._has_changed
-
-    def restore_parameters(self, params: Params) -> None:
-        """Use its initial parameters with these changes."""
-        if self._has_changed or params:
-            self._changed = {}
-            self.set_parameters(params)
-
-    def goal_of_return(self, record: Record) -> Place:
-        """Return the goal of its last return; home if there was none."""
-        north_m, east_m, _ = record["navigator"]["rally"]["goal_ned"].tolist()
-        return north_m, east_m
-
-    def resume(self, kept: Record, into: Record, home: Record) -> None:
-        """Update the hover thrust, which depends on both parameters and state."""
-        hover = into["hover"][0]
-        has_flown = float(hover["value"]) != 0.0
-        if has_flown and not hover["is_on"]:  # otherwise it follows the estimate
-            into["position"]["hover_thrust"] = hover["initial"]

@@ -2,7 +2,8 @@
 
 The scenario's requests act on change: arm, disarm (immediately, even in flight), fly the mission, return, land. After a
 landing the vehicle disarms automatically after COM_DISARM_LAND (never if 0 or below). A RETURN_TO_LAUNCH item of the
-mission changes the mode.
+mission changes the mode. Commands (`orders`) write the mode directly. With them, a vehicle that does not take off
+disarms COM_DISARM_PRFLT after arming, and holds its position at the end of a takeoff.
 
 Requests for setpoint mode, and the loss of setpoints: `offboard`.
 
@@ -44,6 +45,7 @@ COMMANDER = record(
     [
         ("n_batteries low_battery_action", "i8"),
         ("disarm_land_us", "i8"),  # below 0: never
+        ("disarm_preflight_us", "i8"),  # below 0: never
         ("fence", FENCE),
         ("is_armed", "i8"),
         ("armed_us", "i8"),  # time of arming
@@ -56,9 +58,10 @@ COMMANDER = record(
         ("lost_since_us", "i8"),  # -1: not lost
         ("battery_warning", "i8"),
         ("needs_no_position", "i8"),  # the setpoint in setpoint mode controls neither position nor velocity
+        ("takes_commands", "i8"),  # disarms after COM_DISARM_PRFLT
     ],
     state="is_armed armed_us is_armed_in_air mode failsafe acted missions asked_arm asked_mission asked_return "
-    "asked_land has_flown landed_since_us lost_since_us battery_warning needs_no_position",
+    "asked_land has_flown landed_since_us lost_since_us battery_warning needs_no_position takes_commands",
 )
 
 
@@ -149,6 +152,8 @@ def command(c, t_us, bus, is_landed, is_flying, nav):
         return
     if c.mode == requests.MISSION_MODE and nav.mode == requests.MISSION_MODE and nav.work == WORK_START_RETURN:
         c.mode = requests.RETURN_MODE
+    if c.mode == requests.TAKEOFF_MODE and nav.mode == requests.TAKEOFF_MODE and nav.is_reached != 0:
+        c.mode = requests.LOITER_MODE
     if is_flying and not is_landed:
         c.has_flown = 1
     if not is_landed:
@@ -157,7 +162,9 @@ def command(c, t_us, bus, is_landed, is_flying, nav):
     is_finished = c.mode == requests.MISSION_MODE and nav.is_finished != 0 and nav.missions == c.missions
     is_idle = c.has_flown == 0 and (c.mode == requests.RETURN_MODE or c.mode == requests.LAND_MODE or is_finished)
     is_over = c.has_flown != 0 or (is_idle and not is_flying)
-    if is_landed and is_over and c.disarm_land_us >= 0 and t_us - c.landed_since_us >= c.disarm_land_us:
+    stays = c.takes_commands != 0 and c.has_flown == 0 and c.disarm_preflight_us >= 0
+    is_done = is_over and c.disarm_land_us >= 0 and t_us - c.landed_since_us >= c.disarm_land_us
+    if is_landed and (is_done or (stays and t_us - c.armed_us >= c.disarm_preflight_us)):
         disarm(c)
     elif c.has_flown != 0:
         watch_battery(c, bus)
@@ -173,5 +180,6 @@ def write_commander(c: Any, p: Params, n_batteries: int, area: Area) -> None:
     c["n_batteries"] = n_batteries
     c["low_battery_action"] = p["COM_LOW_BAT_ACT"]
     write_fence(c["fence"], area, p)
-    c["disarm_land_us"] = round(p["COM_DISARM_LAND"] * 1e6) if p["COM_DISARM_LAND"] > 0.0 else -1
+    for name, param in (("disarm_land_us", "COM_DISARM_LAND"), ("disarm_preflight_us", "COM_DISARM_PRFLT")):
+        c[name] = round(p[param] * 1e6) if p[param] > 0.0 else -1
     c["lost_since_us"] = -1

@@ -27,6 +27,9 @@ Return to launch has the stages of PX4, each flown straight to its target. Home 
 * land with the heading at arming.
 
 It begins one navigator tick after the mode changes. Until then there is no leg, and the vehicle brakes.
+
+A takeoff without a mission climbs on the spot to the altitude of the command. Then the commander changes the mode, and
+the vehicle holds the point that it climbed to.
 """
 
 import math
@@ -58,7 +61,7 @@ from px4lockstep.autopilots.builtin.parameters import Params
 from px4lockstep.autopilots.builtin.rally import RALLY, choose_goal
 from px4lockstep.autopilots.builtin.region_of_interest import NO_ROI, WAYPOINT_ROI, set_roi, turn_to_roi
 from px4lockstep.autopilots.builtin.vectors import heading_of, norm_xy, wrap_pi
-from px4lockstep.autopilots.requests import LAND_MODE, LOITER_MODE, MISSION_MODE, RETURN_MODE
+from px4lockstep.autopilots.requests import LAND_MODE, LOITER_MODE, MISSION_MODE, RETURN_MODE, TAKEOFF_MODE
 from px4lockstep.jit import interpreted, kernel, record
 from px4lockstep.math.trigonometry import sincos
 
@@ -90,11 +93,14 @@ NAVIGATOR = record(
         ("roi", "i8"),  # what the vehicle looks at: see `region_of_interest`
         ("roi_ne", "f8", 2),  # its place
         ("roi_offset", "f8"),  # added to the heading
+        ("first", "i8"),  # item with which a mission begins on the ground, if a command chose one
+        ("takeoff_down_m", "f8"),  # goal of a takeoff by command
+        ("takeoff_yaw", "f8"),
     ],
     state="mode missions start_ticks current work is_mission_begun is_finished is_reached is_yaw_reached "
-    "reached_us return_down_m home_yaw leg roi roi_ne roi_offset",
+    "reached_us return_down_m home_yaw leg roi roi_ne roi_offset first takeoff_down_m takeoff_yaw",
     limits={
-        "current": MAX_ITEMS - 1,
+        "current first": MAX_ITEMS - 1,
         "start_ticks": MISSION_START_TICKS,
         "work": int(WORK_MOVE_TO_ALT),
         "roi": int(WAYPOINT_ROI),
@@ -350,6 +356,7 @@ def go_on_returning(nav, t_us, estimate, is_landed):
 @kernel
 def change_mode(nav, mode, estimate, is_landed):
     """Start navigating in a new mode."""
+    has_taken_off = nav.mode == TAKEOFF_MODE and nav.is_reached != 0
     nav.mode = mode
     nav.leg.cruise_m_s = math.nan
     if mode == MISSION_MODE:
@@ -358,11 +365,20 @@ def change_mode(nav, mode, estimate, is_landed):
         nav.start_ticks = MISSION_START_TICKS if is_landed else 1
         nav.leg.is_valid = 0
         if is_landed or nav.is_mission_begun == 0:
-            nav.current = 0
+            nav.current = nav.first
+            nav.first = 0
             for i in range(nav.count):
                 nav.items[i].jumps_left = nav.items[i].jump_repeats
     elif mode == LOITER_MODE:
-        loiter_here(nav, estimate)
+        if has_taken_off:
+            nav.leg.kind = LOITER
+        else:
+            loiter_here(nav, estimate)
+    elif mode == TAKEOFF_MODE:
+        nav.work = WORK_DEFAULT
+        n, e = estimate.pos_ned[0], estimate.pos_ned[1]
+        fly_to(nav, TAKEOFF, n, e, nav.takeoff_down_m, nav.takeoff_yaw, nav.acceptance_m)
+        nav.leg.has_start = 0
     elif mode == RETURN_MODE:
         nav.work = WORK_LAND if is_landed else WORK_START_RETURN  # on the ground there is nothing to fly
         choose_goal(nav.rally, nav.home_yaw, estimate)
@@ -397,6 +413,8 @@ def navigate(nav, t_us, mode, missions, estimate, is_landed):
         is_over = go_on_returning(nav, t_us, estimate, is_landed)
         if is_over and nav.items[nav.current].command == RETURN_ITEM:
             nav.is_finished = 1
+    elif mode == TAKEOFF_MODE:
+        note_arrival(nav, t_us, estimate, is_landed)
 
 
 def write_navigator(nav: Any, p: Params) -> None:

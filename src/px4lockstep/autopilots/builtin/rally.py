@@ -32,8 +32,9 @@ RALLY = record(
         ("points", RALLY_POINT, MAX_RALLY_POINTS),
         ("goal_ned", "f8", 3),
         ("goal_yaw", "f8"),  # NaN: any
+        ("home_ned", "f8", 3),  # the origin, unless a command moved it
     ],
-    state="goal_ned goal_yaw",
+    state="goal_ned goal_yaw home_ned",
     limits={"count": MAX_RALLY_POINTS},
 )
 
@@ -41,10 +42,10 @@ RALLY = record(
 @kernel
 def choose_goal(rally, home_yaw, estimate):
     """Select where a return lands."""
-    goal, at = rally.goal_ned, estimate.pos_ned
-    goal[0], goal[1], goal[2] = 0.0, 0.0, 0.0
+    goal, at, home = rally.goal_ned, estimate.pos_ned, rally.home_ned
+    goal[0], goal[1], goal[2] = home[0], home[1], home[2]
     rally.goal_yaw = home_yaw
-    nearest_m = norm_xy(at[0], at[1])
+    nearest_m = norm_xy(at[0] - home[0], at[1] - home[1])
     if rally.is_rally_only != 0:
         goal[0], goal[1], goal[2] = at[0], at[1], at[2]
         rally.goal_yaw = math.nan
@@ -52,7 +53,8 @@ def choose_goal(rally, home_yaw, estimate):
     for i in range(rally.count):
         point = rally.points[i].rally_ned
         away_m = norm_xy(at[0] - point[0], at[1] - point[1])
-        is_allowed = rally.is_rally_only != 0 or norm_xy(point[0], point[1]) > AWAY_FROM_HOME_M
+        from_home_m = norm_xy(point[0] - home[0], point[1] - home[1])
+        is_allowed = rally.is_rally_only != 0 or from_home_m > AWAY_FROM_HOME_M
         if is_allowed and away_m + CLOSER_M < nearest_m:
             nearest_m = away_m
             goal[0], goal[1], goal[2] = point[0], point[1], point[2]

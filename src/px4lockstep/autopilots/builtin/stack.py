@@ -10,6 +10,14 @@ from px4lockstep.autopilots.builtin import flight_task, hover_thrust, position_c
 from px4lockstep.autopilots.builtin.allocation import ALLOCATION, allocate
 from px4lockstep.autopilots.builtin.attitude_control import ATTITUDE_CONTROL, control_attitude
 from px4lockstep.autopilots.builtin.commander import COMMANDER, MOTOR_FAILSAFE, command, fail_safe
+from px4lockstep.autopilots.builtin.guided import (
+    GUIDED,
+    begin_guided,
+    fly_orbit,
+    fly_sticks,
+    stick_setpoint,
+    watch_sticks,
+)
 from px4lockstep.autopilots.builtin.land_detector import LAND_DETECTOR, detect_land
 from px4lockstep.autopilots.builtin.motor_failure import MOTOR_FAILURE, reset_motor_failure, watch_motors
 from px4lockstep.autopilots.builtin.navigator import NAVIGATOR, navigate
@@ -23,10 +31,20 @@ from px4lockstep.autopilots.builtin.rate_control import RATE_CONTROL, control_ra
 from px4lockstep.autopilots.builtin.schedule import MODULE, is_due
 from px4lockstep.autopilots.builtin.takeoff import DISARMED, FLIGHT, RAMPUP, TAKEOFF, speed_up_limit, update_takeoff
 from px4lockstep.autopilots.builtin.vectors import clamp, has_position, is_finite
-from px4lockstep.autopilots.requests import DESCEND_MODE, LAND_MODE, MANUAL_MODE, OFFBOARD_MODE
+from px4lockstep.autopilots.requests import (
+    ACRO_MODE,
+    ALTITUDE_MODE,
+    DESCEND_MODE,
+    LAND_MODE,
+    MANUAL_MODE,
+    OFFBOARD_MODE,
+    ORBIT_MODE,
+    POSITION_MODE,
+    STABILIZED_MODE,
+)
 from px4lockstep.jit import kernel, record
 from px4lockstep.plant.layout import MAX_MOTORS
-from px4lockstep.scenario.setpoint_rows import RATES, TRAJECTORY
+from px4lockstep.scenario.setpoint_rows import ATTITUDE, RATES, TRAJECTORY
 
 BUILTIN = record(
     [
@@ -51,6 +69,7 @@ BUILTIN = record(
         ("land_detector", LAND_DETECTOR),
         ("navigator", NAVIGATOR),
         ("offboard", OFFBOARD),
+        ("guided", GUIDED),
     ],
     state="has_attitude_sp collective",
 )
@@ -68,10 +87,21 @@ def run_flight_task(a, t_us, estimate):
     if a.commander.mode == OFFBOARD_MODE:
         take_setpoint(a.offboard, t_us, task, estimate)
         return
+    if a.commander.mode == STABILIZED_MODE or a.commander.mode == ACRO_MODE:
+        position_control.ask_for_nothing(task.setpoint)
+        stick_setpoint(a.guided, a.offboard.setpoint, a.period_s)
+        task.is_active = 0
+        return
     if a.commander.mode == DESCEND_MODE or not has_position(estimate):
         flight_task.descend_blindly(task, estimate)
         return
-    if task.is_active == 0:
+    if a.commander.mode == ORBIT_MODE:
+        fly_orbit(a.guided, task, estimate, a.period_s)
+        return
+    if a.commander.mode == POSITION_MODE or a.commander.mode == ALTITUDE_MODE:
+        fly_sticks(a.guided, task, estimate, a.period_s)
+        return
+    if task.is_active != 1:
         flight_task.activate_task(task, estimate)
     flight_task.fly_leg(task, a.navigator.leg, estimate, a.period_s)
     if a.takeoff.state < RAMPUP:
@@ -228,9 +258,14 @@ def step_builtin(a, t_us, bus, given):
     command(a.commander, t_us, bus, is_landed, is_flying, a.navigator)
     if given.requests > 0:
         follow_requests(a.commander, a.offboard, t_us, given, estimate)
+    watch_sticks(a.commander, a.guided, t_us)
     mode = a.commander.mode if a.commander.is_armed != 0 else MANUAL_MODE
     is_automatic = mode != MANUAL_MODE
+    if mode != a.guided.mode:
+        begin_guided(a.guided, mode, estimate)
     kind = a.offboard.setpoint.kind if mode == OFFBOARD_MODE else TRAJECTORY
+    if mode in (STABILIZED_MODE, ACRO_MODE):
+        kind = ATTITUDE if mode == STABILIZED_MODE else RATES
 
     if is_due(a.navigator_module, t_us):
         is_grounded = is_landed or (a.takeoff.state < RAMPUP and a.commander.is_armed_in_air == 0)

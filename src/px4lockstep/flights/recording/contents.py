@@ -18,6 +18,7 @@ from px4lockstep.flights.recording.checks import check_recording
 from px4lockstep.flights.recording.recording import FlightSource, Recording, array_of
 from px4lockstep.jit import record
 from px4lockstep.plant.faults import LATER
+from px4lockstep.scenario.commands import rows_of
 
 FORMAT = "px4lockstep.recording"
 VERSION = 5
@@ -34,6 +35,7 @@ class Entry:
     optional: bool = False
 
 
+COMMANDS = "inputs/commands"
 ENTRIES = {
     "streams/gusts": Entry(GUSTS, "Gusts on top of the wind, one record."),
     "plant/initial_state": Entry(np.dtype("<f8"), "State of the plant before the first boundary."),
@@ -46,6 +48,7 @@ ENTRIES = {
 OPTIONAL = {each.path: Entry(each.dtype, each.description, 1, True) for each in IN_RECORDING if each.is_chosen} | {
     "log/sensors": Entry(None, "Sensor outputs at each row of the log, if sensors were in use.", 1, True),
     "checkpoints/sensors": Entry(None, "State of the sensors at each checkpoint.", 1, True),
+    COMMANDS: Entry(np.dtype("u1"), "Commands from outside, as the UTF-8 text of `commands.jsonl`.", 1, True),
 }
 """Arrays of some recordings. Those of the sensors describe themselves: another version may have other sensors."""
 BEFORE_5 = {
@@ -111,6 +114,8 @@ def contents_of(recording: Recording) -> Contents:
     }
     if recording.log_sensors is not None and recording.sensor_checkpoints is not None:
         arrays |= {"log/sensors": recording.log_sensors, "checkpoints/sensors": recording.sensor_checkpoints}
+    if recording.commands:
+        arrays[COMMANDS] = np.frombuffer(recording.commands.encode(), np.uint8)
     versions = dict(sorted(source.versions.items()))  # in the order in which HDF5 returns them
     return Contents(
         VERSION, attributes, versions, {key: text for key, text in texts.items() if text is not None}, arrays
@@ -154,10 +159,21 @@ def recording_of(contents: Contents) -> Recording:
         live_digest=attributes["live_digest"],
         log_sensors=arrays.get("log/sensors"),
         sensor_checkpoints=arrays.get("checkpoints/sensors"),
+        commands=_commands_in(arrays),
         **streams,  # the log, checkpoints and fingerprints
     )
     check_recording(recording)
     return recording
+
+
+def _commands_in(arrays: Mapping[str, npt.NDArray[Any]]) -> str:
+    """Return the text of the commands, after checking it."""
+    try:
+        text = arrays[COMMANDS].tobytes().decode() if COMMANDS in arrays else ""
+    except UnicodeDecodeError as error:
+        raise InputError(f"{COMMANDS} is not UTF-8: {error}") from error
+    rows_of(text, COMMANDS)
+    return text
 
 
 def _add_missing(contents: Contents) -> None:

@@ -16,6 +16,7 @@ from px4lockstep.engine.snapshot import Snapshot
 from px4lockstep.engine.streams import BOUNDARY, BY_NAME, CHANGE, Streams
 from px4lockstep.errors import InputError, SimulationError, StateError
 from px4lockstep.reprs import ShortRepr
+from px4lockstep.scenario.commands import text_of
 
 
 @dataclass(frozen=True)
@@ -52,6 +53,7 @@ class Recording(ShortRepr):
         live_digest: Digest of the estimate and the autopilot's setpoints.
         log_sensors: Sensor outputs at each row of the log, if sensors were in use.
         sensor_checkpoints: State of the sensors at each checkpoint; empty without sensors.
+        commands: Commands from outside, as the text of `commands.jsonl`; empty without any.
         name: Name in error messages: the file, if it was read from one.
     """
 
@@ -68,6 +70,7 @@ class Recording(ShortRepr):
     live_digest: str
     log_sensors: npt.NDArray[Any] | None = None
     sensor_checkpoints: npt.NDArray[Any] | None = None
+    commands: str = ""
     name: str = "the recording"
 
     @classmethod
@@ -86,6 +89,7 @@ class Recording(ShortRepr):
             state_names=simulation.plant.names,
             digest=simulation.digest(),
             live_digest=simulation.live_digest(),
+            commands=text_of(simulation.given_commands),
             **{name: getattr(simulation, name) for name in (*same, "sensor_checkpoints")},
         )
 

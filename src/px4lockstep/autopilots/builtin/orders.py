@@ -1,0 +1,320 @@
+"""Commands to the built-in autopilot in flight, with PX4's rules for what is refused, and its words.
+
+A command changes the state in the autopilot's record before a tick. Arming, mission, return and landing are requests of
+the scenario's part of the bus, as those of events are. Selecting a mode while disarmed has no further effect until the
+vehicle is armed: a mission is requested then.
+"""
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from px4lockstep.autopilots import requests
+from px4lockstep.autopilots.builtin.commander import CRITICAL, NO_FAILSAFE
+from px4lockstep.autopilots.builtin.flight_task import LOITER
+from px4lockstep.autopilots.builtin.guided import is_piloted
+from px4lockstep.autopilots.builtin.offboard import needs_position
+from px4lockstep.autopilots.builtin.vectors import has_position, heading_of
+from px4lockstep.environment.projection import MapProjection
+from px4lockstep.jit import interpreted, view
+from px4lockstep.scenario import commands
+from px4lockstep.scenario.commands import DENIED, UNSUPPORTED, Command, Result, refused
+from px4lockstep.scenario.setpoint_rows import NONE
+from px4lockstep.scenario.setpoints import FIELDS, problems, row_of
+from px4lockstep.scenario.signals import tilt_deg
+
+MODE_NAMES = {
+    0: "Manual",
+    1: "Altitude",
+    2: "Position",
+    3: "Mission",
+    4: "Hold",
+    5: "Return",
+    10: "Acro",
+    12: "Descend",
+    14: "Offboard",
+    15: "Stabilized",
+    17: "Takeoff",
+    18: "Land",
+    21: "Orbit",
+}
+"""The modes that it has, with PX4's names."""
+NO_ARMING = (requests.RETURN_MODE, requests.LAND_MODE, requests.DESCEND_MODE, requests.ORBIT_MODE)
+"""Modes in which PX4 refuses to arm."""
+UNHEALTHY = "Arming denied: Resolve system health failures first"
+SMALLEST_RADIUS_M, LARGEST_RADIUS_M = 1.0, 1e3
+DEFAULT_RADIUS_M, DEFAULT_ORBIT_M_S = 10.0, 1.0
+LARGEST_TILT_DEG = 45.0
+LARGEST_ACC_M_S2 = 2.0
+"""Limits and defaults of PX4's orbit."""
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where the local frame is: home's latitude and longitude, and its altitude above sea level."""
+
+    projection: MapProjection
+    alt_amsl_m: float
+
+    def local(self, lat_deg: float, lon_deg: float, alt_amsl_m: float, here: Any) -> tuple[float, float, float]:
+        """Return a place in the local frame; NaN keeps the place or the altitude of `here`."""
+        north_m, east_m, down_m = (float(value) for value in here)
+        if math.isfinite(lat_deg) and math.isfinite(lon_deg):
+            north_m, east_m = self.projection.to_local(lat_deg, lon_deg)
+        return north_m, east_m, self.alt_amsl_m - alt_amsl_m if math.isfinite(alt_amsl_m) else down_m
+
+
+class Orders:
+    """Applies commands that change the state of a flight.
+
+    Args:
+        core: The records of the simulation.
+        place: Where the local frame is.
+        why_no_mission: Returns why the mission can't be flown; empty if it can.
+    """
+
+    def __init__(self, core: Any, place: Place, why_no_mission: Callable[[], str]) -> None:
+        self._core, self._place, self._why_no_mission = core, place, why_no_mission
+        self._pilot = view(core["builtin"], writable=True)
+        self._bus = view(core["bus"], writable=True)
+        self._by_kind: dict[type[Command], Callable[[Any, int], Result]] = {
+            commands.Arm: self._arm,
+            commands.Disarm: self._disarm,
+            commands.SetMode: lambda command, t_us: self.select(command.nav_state, t_us),
+            commands.Takeoff: self._take_off,
+            commands.Land: lambda _, t_us: self.select(int(requests.LAND_MODE), t_us),
+            commands.Return: lambda _, t_us: self.select(int(requests.RETURN_MODE), t_us),
+            commands.Hold: lambda _, t_us: self.select(int(requests.LOITER_MODE), t_us),
+            commands.StartMission: lambda _, t_us: self.select(int(requests.MISSION_MODE), t_us),
+            commands.GoTo: self._go_to,
+            commands.Orbit: self._orbit,
+            commands.ChangeSpeed: self._change_speed,
+            commands.SetHome: self._set_home,
+            commands.SetCurrentItem: self._set_current,
+            commands.Setpoint: self._take_setpoint,
+            commands.Sticks: self._take_sticks,
+        }
+
+    def obey(self, command: Command, time_us: int) -> Result:
+        """Apply a command at a tick."""
+        self._pilot.commander.takes_commands = 1
+        apply = self._by_kind.get(type(command))
+        return Result(UNSUPPORTED, f"{command.name} is not supported") if apply is None else apply(command, time_us)
+
+    # -- state ---------------------------------------------------------------------------------------------------
+
+    @property
+    def mode(self) -> int:
+        """The mode; while disarmed, the one that is selected."""
+        mode = int(self._pilot.commander.mode)
+        return mode if mode != requests.MANUAL_MODE else int(requests.LOITER_MODE)
+
+    @property
+    def has_position(self) -> bool:
+        """Whether the position is known."""
+        return bool(interpreted(has_position)(self._bus.estimate))
+
+    @property
+    def _is_armed(self) -> bool:
+        return bool(self._pilot.commander.is_armed)
+
+    @property
+    def _is_airborne(self) -> bool:
+        return self._is_armed and not self._pilot.land_detector.landed
+
+    @property
+    def is_flying_mission(self) -> bool:
+        """Whether the vehicle flies its mission."""
+        return self._is_armed and self.mode == requests.MISSION_MODE
+
+    def hold(self) -> None:
+        """Stop, and hold the position."""
+        self._enter(int(requests.LOITER_MODE))
+
+    def why_not(self, mode: int, time_us: int) -> str:
+        """Return why a mode can't be flown at this time; empty if it can."""
+        pilot = self._pilot
+        if interpreted(is_piloted)(mode):
+            guided = pilot.guided
+            if guided.sticks_us == 0 or time_us - int(guided.sticks_us) >= int(guided.loss_us):
+                return "No manual control input"
+            return "" if self.has_position or mode not in (1, 2) else "No valid position estimate"
+        if mode == requests.OFFBOARD_MODE:
+            setpoint, received_us = pilot.offboard.setpoint, int(pilot.offboard.received_us)
+            if setpoint.kind == NONE or time_us - received_us >= int(pilot.offboard.loss_us):
+                return "No offboard signal"
+            is_blind = interpreted(needs_position)(setpoint) and not self.has_position
+            return "No valid position estimate" if is_blind else ""
+        if not self.has_position and mode != requests.DESCEND_MODE:
+            return "No valid position estimate"
+        return self._why_no_mission() if mode == requests.MISSION_MODE else ""
+
+    def why_not_armable(self, time_us: int) -> str:
+        """Return why the vehicle can't be armed at this time; empty if it can."""
+        if self.mode in NO_ARMING:
+            return f"Mode {MODE_NAMES[self.mode]} is not suitable for takeoff"
+        n_batteries = int(self._pilot.commander.n_batteries)
+        if any(int(self._bus.battery[i].warning) >= CRITICAL for i in range(n_batteries)):
+            return "Low battery level"
+        q = self._bus.estimate.q_bn
+        if interpreted(tilt_deg)(float(q[1]), float(q[2])) > LARGEST_TILT_DEG:
+            return "Attitude failure"
+        return self.why_not(self.mode, time_us)
+
+    # -- arming and modes ----------------------------------------------------------------------------------------
+
+    def _arm(self, command: commands.Arm, time_us: int) -> Result:
+        commander, scenario = self._pilot.commander, self._bus.scenario
+        if self._is_armed:
+            return Result()
+        if not command.force and (why := self.why_not_armable(time_us)):
+            return refused(f"{UNHEALTHY}: {why}")
+        commander.mode = self.mode
+        scenario.arm += 1
+        if self._pilot.land_detector.landed:
+            north_m, east_m, _ = self._bus.estimate.pos_ned
+            self._pilot.navigator.rally.home_ned[:] = (north_m, east_m, 0.0)
+        if commander.mode == requests.MISSION_MODE:
+            scenario.mission += 1
+        return Result()
+
+    def _disarm(self, command: commands.Disarm, _: int) -> Result:
+        if self._is_airborne and not command.force:
+            return refused("Disarming denied: not landed")
+        if self._is_armed:
+            self._bus.scenario.arm = 0
+        return Result()
+
+    def select(self, mode: int, time_us: int) -> Result:
+        """Change the mode, or select it while disarmed."""
+        mode = int(requests.STABILIZED_MODE) if mode == requests.MANUAL_MODE else mode
+        if mode not in MODE_NAMES or mode in (requests.ORBIT_MODE, requests.DESCEND_MODE):
+            return refused(f"Switching to mode {MODE_NAMES.get(mode, mode)} is currently not possible")
+        if mode == requests.TAKEOFF_MODE:
+            return self._take_off(commands.Takeoff(), time_us)
+        if not self._is_armed:
+            self._enter(mode)
+            return Result()
+        why = self.why_not(mode, time_us)
+        if why:
+            return refused(f"Switching to mode '{MODE_NAMES[mode]}' is currently not possible: {why}")
+        scenario = self._bus.scenario
+        counters = {requests.MISSION_MODE: "mission", requests.RETURN_MODE: "return_home", requests.LAND_MODE: "land"}
+        if mode in counters and mode == self.mode and not self._pilot.commander.acted:
+            return Result()  # as PX4: it goes on
+        self._enter(mode)
+        if mode in counters:
+            setattr(scenario, counters[mode], int(getattr(scenario, counters[mode])) + 1)
+        return Result()
+
+    def _enter(self, mode: int) -> None:
+        """Change the mode, and clear failsafes."""
+        commander = self._pilot.commander
+        commander.mode, commander.failsafe, commander.acted = mode, NO_FAILSAFE, NO_FAILSAFE
+
+    def _take_off(self, command: commands.Takeoff, time_us: int) -> Result:
+        nav, here = self._pilot.navigator, self._bus.estimate.pos_ned
+        if self._is_armed and (why := self.why_not(int(requests.TAKEOFF_MODE), time_us)):
+            return refused(f"Switching to mode 'Takeoff' is currently not possible: {why}")
+        down_m = self._place.local(math.nan, math.nan, command.alt_amsl_m, here)[2]
+        if not math.isfinite(command.alt_amsl_m):
+            down_m = float(here[2]) - float(self._pilot.guided.takeoff_alt_m)
+        nav.takeoff_down_m = min(down_m, float(here[2]))
+        nav.takeoff_yaw = command.yaw_rad
+        nav.mode = requests.MANUAL_MODE  # also if it is taking off already
+        self._enter(int(requests.TAKEOFF_MODE))
+        return Result()
+
+    # -- guided flight -------------------------------------------------------------------------------------------
+
+    def _go_to(self, command: commands.GoTo, time_us: int) -> Result:
+        if not self._is_airborne or (why := self.why_not(int(requests.LOITER_MODE), time_us)):
+            why = why if self._is_airborne else "not in the air"
+            return refused(f"Reposition is currently not possible: {why}")
+        nav, leg, estimate = self._pilot.navigator, self._pilot.navigator.leg, self._bus.estimate
+        is_holding = self.mode == requests.LOITER_MODE and leg.is_valid
+        here = leg.target if is_holding else estimate.pos_ned
+        leg.target[:] = self._place.local(command.lat_deg, command.lon_deg, command.alt_amsl_m, here)
+        leg.kind, leg.is_valid, leg.has_start, leg.has_next = LOITER, 1, 0, 0
+        leg.yaw = command.yaw_rad
+        if not math.isfinite(command.lat_deg) and not math.isfinite(command.yaw_rad):
+            leg.yaw = interpreted(heading_of)(estimate)
+        leg.radius_m = nav.acceptance_m
+        leg.cruise_m_s = command.speed_m_s if command.speed_m_s > 0.0 else math.nan
+        nav.mode = requests.LOITER_MODE
+        nav.is_reached, nav.is_yaw_reached = 0, 0
+        self._enter(int(requests.LOITER_MODE))
+        return Result()
+
+    def _orbit(self, command: commands.Orbit, time_us: int) -> Result:
+        if not self._is_airborne or (why := self.why_not(int(requests.LOITER_MODE), time_us)):
+            why = why if self._is_airborne else "not in the air"
+            return refused(f"Switching to mode 'Orbit' is currently not possible: {why}")
+        radius_m = command.radius_m if math.isfinite(command.radius_m) else DEFAULT_RADIUS_M
+        speed_m_s = command.speed_m_s if math.isfinite(command.speed_m_s) else DEFAULT_ORBIT_M_S
+        if not SMALLEST_RADIUS_M <= abs(radius_m) <= LARGEST_RADIUS_M:
+            return Result(DENIED, f"Orbit radius limit exceeded: {abs(radius_m):g} m")
+        if speed_m_s * speed_m_s / abs(radius_m) > LARGEST_ACC_M_S2:
+            return Result(DENIED, f"Orbit velocity limit exceeded: {speed_m_s:g} m/s")
+        guided = self._pilot.guided
+        guided.centre_ne[0], guided.centre_ne[1], guided.orbit_down_m = self._place.local(
+            command.lat_deg, command.lon_deg, command.alt_amsl_m, self._bus.estimate.pos_ned
+        )
+        guided.radius_m = abs(radius_m)
+        guided.orbit_m_s = math.copysign(speed_m_s, radius_m * speed_m_s)
+        guided.yaw_behaviour = command.yaw_behaviour
+        self._enter(int(requests.ORBIT_MODE))
+        return Result()
+
+    def _change_speed(self, command: commands.ChangeSpeed, _: int) -> Result:
+        speed_m_s = command.speed_m_s
+        if not math.isfinite(speed_m_s):
+            return Result(DENIED, "The speed is not a number")
+        self._pilot.navigator.leg.cruise_m_s = speed_m_s if speed_m_s > 0.0 else math.nan
+        if self.mode == requests.ORBIT_MODE and speed_m_s > 0.0:
+            guided = self._pilot.guided
+            guided.orbit_m_s = math.copysign(speed_m_s, float(guided.orbit_m_s))
+        return Result()
+
+    def _set_home(self, command: commands.SetHome, _: int) -> Result:
+        north_m, east_m, down_m = self._place.local(
+            command.lat_deg, command.lon_deg, command.alt_amsl_m, self._bus.estimate.pos_ned
+        )
+        if not math.isfinite(command.alt_amsl_m):
+            down_m = 0.0
+        self._pilot.navigator.rally.home_ned[:] = (north_m, east_m, down_m)
+        return Result()
+
+    def _set_current(self, command: commands.SetCurrentItem, _: int) -> Result:
+        nav = self._pilot.navigator
+        if not 0 <= command.item < int(nav.count):
+            return Result(DENIED, f"The mission has no item {command.item}")
+        nav.first = nav.current = command.item
+        nav.is_finished = 0
+        if self._is_airborne:
+            nav.is_mission_begun = 1
+            nav.first = 0
+            if self.mode == requests.MISSION_MODE:
+                self._bus.scenario.mission += 1  # begins the item
+        return Result()
+
+    # -- streams -------------------------------------------------------------------------------------------------
+
+    def _take_setpoint(self, command: commands.Setpoint, time_us: int) -> Result:
+        row = row_of({name: getattr(command, name) for name in FIELDS})
+        for _, name, text in problems(row):
+            return Result(DENIED, f"setpoint: {name} {text}")
+        offboard = self._core["builtin"]["offboard"]
+        offboard["setpoint"] = row
+        offboard["received_us"] = time_us
+        offboard["requests"] = self._core["setpoint"]["requests"] = 1  # watch the stream; the mode is set directly
+        return Result()
+
+    def _take_sticks(self, command: commands.Sticks, time_us: int) -> Result:
+        values = (command.roll, command.pitch, command.yaw, command.throttle)
+        if not all(-1.0 <= value <= 1.0 for value in values):
+            return Result(DENIED, "sticks must be within -1 and 1")
+        self._pilot.guided.sticks[:] = values
+        self._pilot.guided.sticks_us = time_us
+        return Result()
