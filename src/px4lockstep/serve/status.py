@@ -1,22 +1,27 @@
-"""The status of a served vehicle: what telemetry needs, read from the records of its simulation."""
+"""The status of a served vehicle: what telemetry needs, from a copy of the simulation's bus.
 
+Nothing here has an effect on the flight, so it uses the mathematics of Python, which is faster than the package's own.
+"""
+
+import math
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 
 from px4lockstep.autopilots.requests import LAND_MODE, MISSION_MODE, TAKEOFF_MODE
 from px4lockstep.engine.simulation import Simulation
-from px4lockstep.environment.atmosphere import pressure_pa
-from px4lockstep.environment.projection import MapProjection
-from px4lockstep.jit import interpreted
-from px4lockstep.math.quaternion import rotate_inverse
-from px4lockstep.plant.layout import ATT_START, VEL_START
+from px4lockstep.environment.projection import EARTH_RADIUS_M
+from px4lockstep.jit import plain
+from px4lockstep.plant.layout import ATT_START, ROTOR, VEL_START
 
 Vector = tuple[float, float, float]
 Quaternion = tuple[float, float, float, float]
 GRAVITY_M_S2 = 9.80665
 KELVIN = 273.15
+SEA_LEVEL_PA, SEA_LEVEL_K, LAPSE_K_M, EXPONENT = 101_325.0, 288.15, 0.0065, 5.2558797
+"""The troposphere of the standard atmosphere."""
 ON_GROUND, IN_AIR, TAKING_OFF, LANDING = 1, 2, 3, 4
 """MAVLink's MAV_LANDED_STATE."""
 NO_MISSION, NOT_STARTED, ACTIVE, PAUSED, COMPLETE = range(1, 6)
@@ -56,48 +61,6 @@ class MissionStatus:
 
 
 @dataclass(frozen=True)
-class Status:
-    """The vehicle at one time; vectors are NED or in body axes, and those of the estimate unless said otherwise."""
-
-    time_us: int  # since the start of the service; a reset does not set it back
-    armed: bool
-    nav_state: int  # PX4's; while disarmed, the mode that is selected
-    failsafe: bool
-    landed_state: int  # MAVLink's MAV_LANDED_STATE: 1 on ground, 2 in air, 3 taking off, 4 landing
-    why_not_armable: str  # empty: it can be armed
-    has_position: bool
-    is_crashed: bool
-    pos_ned: Vector
-    vel_ned: Vector
-    q_bn: Quaternion
-    omega_body: Vector
-    specific_force_body: Vector  # true, as an accelerometer measures it
-    position: Place
-    home: Place
-    home_ned: Vector
-    batteries: tuple[Battery, ...]
-    motors: tuple[float, ...]  # commands, 0 to 1
-    motor_currents_a: tuple[float, ...]
-    pos_sp_ned: Vector  # NaN: none
-    vel_sp_ned: Vector
-    acc_sp_ned: Vector
-    yaw_sp_rad: float
-    yawspeed_sp_rad_s: float
-    q_sp: Quaternion
-    rate_sp_body: Vector
-    thrust_sp: float  # collective, 0 to 1
-    wind_ned: Vector  # true
-    mission: MissionStatus
-    pressure_pa: float
-    temperature_c: float
-
-    @property
-    def is_armable(self) -> bool:
-        """Whether it can be armed."""
-        return not self.why_not_armable
-
-
-@dataclass(frozen=True)
 class Uploads:
     """What was uploaded: the number of mission items, and the ids of mission, fence and rally points."""
 
@@ -107,96 +70,257 @@ class Uploads:
     rally_id: int = 0
 
 
+@dataclass(frozen=True)
+class Now:
+    """What the status needs besides the bus."""
+
+    time_us: int
+    nav_state: int
+    why_not_armable: str
+    home_ned: Vector
+    wind_ned: Vector
+    acc_body: Vector
+    rotor_rad_s: tuple[float, ...]
+    mission: MissionStatus
+
+
+class Status:
+    """The vehicle at one time, read-only.
+
+    Vectors are NED or in body axes, and those of the estimate unless said otherwise.
+    """
+
+    def __init__(self, bus: Any, now: Now, reader: "StatusReader") -> None:
+        self._bus, self._now, self._reader = bus, now, reader
+        self.time_us = now.time_us
+        """Time since the start of the service; a reset does not set it back."""
+        self.nav_state = now.nav_state
+        """PX4's `nav_state`; while disarmed, the mode that is selected."""
+        self.why_not_armable = now.why_not_armable
+        """Why it can't be armed; empty if it can."""
+        self.home_ned = now.home_ned
+        self.wind_ned = now.wind_ned
+        """The true wind."""
+        self.acc_body = now.acc_body
+        """The true specific force, as an accelerometer measures it [m/s²]."""
+        self.rotor_rad_s = now.rotor_rad_s
+        """True speeds of the rotors."""
+        self.mission = now.mission
+        pilot = bus["autopilot"]
+        self.armed = bool(pilot["armed"])
+        self.failsafe = self.armed and bool(pilot["failsafe"])
+        """Whether a failsafe has acted or warned."""
+        self.landed_state = IN_AIR
+        """MAVLink's MAV_LANDED_STATE: 1 on ground, 2 in air, 3 taking off, 4 landing."""
+        if bus["scenario"]["landed"]:
+            self.landed_state = ON_GROUND
+        elif now.nav_state in (TAKEOFF_MODE, LAND_MODE):
+            self.landed_state = TAKING_OFF if now.nav_state == TAKEOFF_MODE else LANDING
+
+    def __repr__(self) -> str:
+        return f"<Status at {self.time_us / 1e6:.3f} s: nav_state {self.nav_state}, armed {self.armed}>"
+
+    def _tuple(self, part: str, name: str) -> Any:
+        return tuple(self._bus[part][name].tolist())
+
+    @property
+    def is_armable(self) -> bool:
+        """Whether it can be armed."""
+        return not self.why_not_armable
+
+    @property
+    def is_crashed(self) -> bool:
+        """Whether it has hit the ground in this flight."""
+        return bool(self._bus["scenario"]["crashed"])
+
+    @property
+    def has_position(self) -> bool:
+        """Whether the position is known."""
+        return bool(self._bus["estimate"]["is_valid"]) and math.isfinite(sum(self.pos_ned))
+
+    @cached_property
+    def pos_ned(self) -> Vector:
+        """Position [m]."""
+        found: Vector = self._tuple("estimate", "pos_ned")
+        return found
+
+    @cached_property
+    def vel_ned(self) -> Vector:
+        """Velocity [m/s]."""
+        found: Vector = self._tuple("estimate", "vel_ned")
+        return found
+
+    @cached_property
+    def q_bn(self) -> Quaternion:
+        """Attitude: w, x, y, z, rotating from body to NED."""
+        found: Quaternion = self._tuple("estimate", "q_bn")
+        return found
+
+    @cached_property
+    def omega_body(self) -> Vector:
+        """Body rates [rad/s]."""
+        found: Vector = self._tuple("estimate", "omega_body")
+        return found
+
+    @cached_property
+    def position(self) -> Place:
+        """Position on the earth."""
+        return self._reader.place(self.pos_ned)
+
+    @cached_property
+    def home(self) -> Place:
+        """Home on the earth."""
+        return self._reader.place(self.home_ned)
+
+    @cached_property
+    def batteries(self) -> tuple[Battery, ...]:
+        """The batteries."""
+        return tuple(Battery(*each.tolist()) for each in self._bus["battery"][: self._reader.n_batteries])
+
+    @cached_property
+    def motors(self) -> tuple[float, ...]:
+        """Motor commands, 0 to 1."""
+        return tuple(self._bus["command"]["motors"][: self._reader.n_motors].tolist())
+
+    @cached_property
+    def motor_currents_a(self) -> tuple[float, ...]:
+        """True currents of the motors."""
+        return tuple(self._bus["outputs"]["motor_current_a"][: self._reader.n_motors].tolist())
+
+    @cached_property
+    def pos_sp_ned(self) -> Vector:
+        """Position setpoint [m]; NaN: none."""
+        found: Vector = self._tuple("autopilot", "pos_sp_ned")
+        return found
+
+    @cached_property
+    def vel_sp_ned(self) -> Vector:
+        """Velocity setpoint [m/s]; NaN: none."""
+        found: Vector = self._tuple("autopilot", "vel_sp_ned")
+        return found
+
+    @cached_property
+    def acc_sp_ned(self) -> Vector:
+        """Acceleration setpoint [m/s²]; NaN: none."""
+        found: Vector = self._tuple("autopilot", "acc_sp_ned")
+        return found
+
+    @property
+    def yaw_sp_rad(self) -> float:
+        """Heading setpoint; NaN: none."""
+        return float(self._bus["autopilot"]["yaw_sp"])
+
+    @property
+    def yawspeed_sp_rad_s(self) -> float:
+        """Yaw rate setpoint; NaN: none."""
+        return float(self._bus["autopilot"]["yawspeed_sp"])
+
+    @cached_property
+    def q_sp(self) -> Quaternion:
+        """Attitude setpoint."""
+        found: Quaternion = self._tuple("autopilot", "q_sp")
+        return found
+
+    @cached_property
+    def rate_sp_body(self) -> Vector:
+        """Setpoint of the body rates [rad/s]."""
+        found: Vector = self._tuple("autopilot", "rate_sp_body")
+        return found
+
+    @property
+    def thrust_sp(self) -> float:
+        """Setpoint of the collective thrust, 0 to 1."""
+        return -float(self._bus["autopilot"]["thrust_sp_body"][2])
+
+    @cached_property
+    def pressure_pa(self) -> float:
+        """Static pressure."""
+        ratio = 1.0 - LAPSE_K_M / SEA_LEVEL_K * self.position.alt_amsl_m
+        return SEA_LEVEL_PA * math.pow(max(ratio, 0.0), EXPONENT)
+
+    @property
+    def temperature_c(self) -> float:
+        """Air temperature."""
+        return float(self._bus["outputs"]["air_temperature_k"]) - KELVIN
+
+
 class StatusReader:
     """Reads the status of a simulation; `home` is the origin of its local frame."""
 
     def __init__(self, simulation: Simulation, home: Place) -> None:
         self._simulation, self._home = simulation, home
-        self._map = MapProjection(home.lat_deg, home.lon_deg)
-        traits = simulation.records["plant"]["traits"][0]
-        self._n_motors, self._n_batteries = int(traits["n_motors"]), int(traits["n_batteries"])
+        records = plain(simulation.records)
+        self._inputs, self._x = records["inputs"], records["state"]["x"][0]
+        self._raw, self._layout = simulation.records["bus"].view(np.uint8).data, records["bus"].dtype
+        traits, plant = records["plant"]["traits"][0], records["plant"][0]
+        self.n_motors, self.n_batteries = int(traits["n_motors"]), int(traits["n_batteries"])
+        first = int(plant["group_start"][ROTOR])
+        self._rotors = slice(first, first + self.n_motors if first >= 0 else first)
         self._before: tuple[int, Vector, Vector] | None = None
+        lat_rad = math.radians(home.lat_deg)
+        self._sin_lat, self._cos_lat = math.sin(lat_rad), math.cos(lat_rad)
 
     def place(self, pos_ned: Vector) -> Place:
-        """Return a position in the local frame as latitude, longitude and altitude."""
-        lat_deg, lon_deg = self._map.to_global(pos_ned[0], pos_ned[1])
-        return Place(lat_deg, lon_deg, self._home.alt_amsl_m - pos_ned[2])
+        """Return a position in the local frame as latitude, longitude and altitude: see `environment.projection`."""
+        north, east = pos_ned[0] / EARTH_RADIUS_M, pos_ned[1] / EARTH_RADIUS_M
+        angle = math.hypot(north, east)
+        cosine, ratio = math.cos(angle), math.sin(angle) / angle if angle > 0.0 else 1.0
+        north, east = north * ratio, east * ratio
+        along = self._cos_lat * cosine - self._sin_lat * north
+        lat_rad = math.atan2(self._sin_lat * cosine + self._cos_lat * north, math.hypot(east, along))
+        lon_deg = self._home.lon_deg + math.degrees(math.atan2(east, along))
+        lon_deg = (lon_deg + 180.0) % 360.0 - 180.0 if abs(lon_deg) > 180.0 else lon_deg
+        return Place(math.degrees(lat_rad), lon_deg, self._home.alt_amsl_m - pos_ned[2])
 
     def read(self, time_us: int, reached: int, uploads: Uploads) -> Status:
         """Return the status; `time_us` is that of the service."""
         simulation, session = self._simulation, self._simulation.autopilot
-        core = simulation.records
-        bus = core["bus"][0]
-        pilot, estimate, outputs, scenario = bus["autopilot"], bus["estimate"], bus["outputs"], bus["scenario"]
-        armed, nav_state = bool(pilot["armed"]), session.selected_mode(core)
-        pos_ned, home_ned = tuple(estimate["pos_ned"].tolist()), session.home_ned(core)
-        position = self.place(pos_ned)
-        landed_state = IN_AIR
-        if scenario["landed"]:
-            landed_state = ON_GROUND
-        elif nav_state in (TAKEOFF_MODE, LAND_MODE):
-            landed_state = TAKING_OFF if nav_state == TAKEOFF_MODE else LANDING
-        has_position = bool(estimate["is_valid"]) and bool(np.isfinite(estimate["pos_ned"]).all())
-        motors = bus["command"]["motors"][: self._n_motors].tolist()
-        return Status(
+        # copying the record by field takes 50 µs
+        core, bus = simulation.records, np.frombuffer(self._raw.tobytes(), self._layout)[0]
+        nav_state = session.selected_mode(core)
+        now = Now(
             time_us=time_us,
-            armed=armed,
             nav_state=nav_state,
-            failsafe=bool(pilot["failsafe"]) and armed,
-            landed_state=landed_state,
             why_not_armable=session.why_not_armable(core, simulation.time_us),
-            has_position=has_position,
-            is_crashed=bool(scenario["crashed"]),
-            pos_ned=pos_ned,
-            vel_ned=tuple(estimate["vel_ned"].tolist()),
-            q_bn=tuple(estimate["q_bn"].tolist()),
-            omega_body=tuple(estimate["omega_body"].tolist()),
-            specific_force_body=self._specific_force(core),
-            position=position,
-            home=self.place(home_ned),
-            home_ned=home_ned,
-            batteries=tuple(Battery(*bus["battery"][i].tolist()) for i in range(self._n_batteries)),
-            motors=tuple(motors),
-            motor_currents_a=tuple(outputs["motor_current_a"][: self._n_motors].tolist()),
-            pos_sp_ned=tuple(pilot["pos_sp_ned"].tolist()),
-            vel_sp_ned=tuple(pilot["vel_sp_ned"].tolist()),
-            acc_sp_ned=tuple(pilot["acc_sp_ned"].tolist()),
-            yaw_sp_rad=float(pilot["yaw_sp"]),
-            yawspeed_sp_rad_s=float(pilot["yawspeed_sp"]),
-            q_sp=tuple(pilot["q_sp"].tolist()),
-            rate_sp_body=tuple(pilot["rate_sp_body"].tolist()),
-            thrust_sp=-float(pilot["thrust_sp_body"][2]),
-            wind_ned=tuple(core["inputs"]["wind_ned"][0].tolist()),
-            mission=self._mission(pilot, armed, nav_state, reached, uploads),
-            pressure_pa=interpreted(pressure_pa)(position.alt_amsl_m),
-            temperature_c=float(outputs["air_temperature_k"]) - KELVIN,
+            home_ned=session.home_ned(core),
+            wind_ned=tuple(self._inputs["wind_ned"][0].tolist()),
+            acc_body=self._specific_force(),
+            rotor_rad_s=tuple(self._x[self._rotors].tolist()),
+            mission=self._mission(bus["autopilot"], nav_state, reached, uploads),
         )
+        return Status(bus, now, self)
 
-    def _specific_force(self, core: Any) -> Vector:
+    def _specific_force(self) -> Vector:
         """Return the specific force since the last call, from the change of the true velocity."""
-        x, time_us = core["state"]["x"][0], self._simulation.time_us
-        vel_ned, q_bn = tuple(x[VEL_START : VEL_START + 3].tolist()), tuple(x[ATT_START : ATT_START + 4].tolist())
+        x, time_us = self._x, self._simulation.time_us
+        vel_ned: Any = tuple(x[VEL_START : VEL_START + 3].tolist())
         before = self._before
         if before is not None and before[0] == time_us:
             return before[2]
-        acc_ned = (0.0, 0.0, 0.0)
+        acc: Any = (0.0, 0.0, 0.0)
         if before is not None:
             seconds = (time_us - before[0]) / 1e6
-            acc_ned = tuple((now - then) / seconds for now, then in zip(vel_ned, before[1], strict=True))
-        force = interpreted(rotate_inverse)(q_bn, (acc_ned[0], acc_ned[1], acc_ned[2] - GRAVITY_M_S2))
+            acc = tuple((now - then) / seconds for now, then in zip(vel_ned, before[1], strict=True))
+        w, i, j, k = x[ATT_START : ATT_START + 4].tolist()
+        n, e, d = acc[0], acc[1], acc[2] - GRAVITY_M_S2
+        force = (
+            (1.0 - 2.0 * (j * j + k * k)) * n + 2.0 * (i * j + w * k) * e + 2.0 * (i * k - w * j) * d,
+            2.0 * (i * j - w * k) * n + (1.0 - 2.0 * (i * i + k * k)) * e + 2.0 * (j * k + w * i) * d,
+            2.0 * (i * k + w * j) * n + 2.0 * (j * k - w * i) * e + (1.0 - 2.0 * (i * i + j * j)) * d,
+        )
         self._before = time_us, vel_ned, force
         return force
 
-    def _mission(self, pilot: Any, armed: bool, nav_state: int, reached: int, uploads: Uploads) -> MissionStatus:
-        state = NOT_STARTED
+    def _mission(self, pilot: Any, nav_state: int, reached: int, uploads: Uploads) -> MissionStatus:
+        state, item = NOT_STARTED, int(pilot["mission_item"])
         if not uploads.count:
             state = NO_MISSION
         elif pilot["mission_finished"]:
             state = COMPLETE
-        elif armed and nav_state == MISSION_MODE:
+        elif pilot["armed"] and nav_state == MISSION_MODE:
             state = ACTIVE
-        elif reached >= 0 or int(pilot["mission_item"]) > 0:
+        elif reached >= 0 or item > 0:
             state = PAUSED
-        current = self._simulation.autopilot.uploaded_item(int(pilot["mission_item"]))
+        current = self._simulation.autopilot.uploaded_item(item)
         ids = uploads.mission_id, uploads.fence_id, uploads.rally_id
         return MissionStatus(uploads.count, current, reached, state, *ids)

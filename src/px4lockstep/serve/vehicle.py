@@ -100,8 +100,15 @@ class Vehicle:
         self._uploads, self._reached, self._item = Uploads(), -1, 0
         self._n_rows = self._released = 0
         self._has_flown = False
+        bus = self._simulation.records["bus"]
+        pilot, scenario, batteries = bus["autopilot"], bus["scenario"], bus["battery"]["warning"]
+        fields = [pilot[name] for name in ("armed", "nav_state", "failsafe", "mission_item", "mission_finished")]
+        fields += [scenario["landed"], scenario["crashed"], *(batteries[:, i] for i in range(batteries.shape[1]))]
+        self._watched = [field.data for field in fields]  # reading a memoryview takes 50 ns
         self._simulation.run(1)  # the first tick: until then there is no estimate
-        self._status = self._read()
+        self._seen: tuple[int, ...] = ()
+        self._status = self._told = self._read()
+        self._is_read = True
 
     def _new_folder(self, root: Path) -> Path:
         return fresh_folder(self.spec.aircraft.name, root)
@@ -116,7 +123,14 @@ class Vehicle:
     @property
     def status(self) -> Status:
         """The vehicle at this time."""
+        if not self._is_read:
+            self._status, self._is_read = self._read(), True
         return self._status
+
+    @property
+    def tick_us(self) -> int:
+        """The period of the autopilot."""
+        return self.spec.timeline.tick_us
 
     @property
     def parameters(self) -> Mapping[str, float | int]:
@@ -155,25 +169,34 @@ class Vehicle:
     def _follow(self) -> None:
         """Note what has changed since the last call, and release the memory of rows that are in files."""
         simulation = self._simulation
+        self._is_read = False
         rows = simulation.commands_since(self._n_rows)
         self._n_rows += len(rows)
         for row in rows:
             self._note(row)
-        item, is_finished = int(simulation.bus.autopilot.mission_item), bool(simulation.bus.autopilot.mission_finished)
-        uploaded = simulation.autopilot.uploaded_item
-        if is_finished and self._uploads.count:
-            self._reached = uploaded(item)
-        elif item > self._item:
-            self._reached = uploaded(item - 1)
-        self._item = item
-        before, self._status = self._status, self._read()
-        self._has_flown = self._has_flown or (self._status.armed and self._status.landed_state != ON_GROUND)
-        self._say(texts_between(before, self._status, rows, has_flown=self._has_flown))
-        self._has_flown = self._has_flown and self._status.armed
+        seen = tuple(field[0] for field in self._watched)
+        if seen != self._seen or rows:
+            self._seen = seen
+            self._note_progress()
+            before, now = self._told, self.status
+            self._told = now
+            self._has_flown = self._has_flown or (now.armed and now.landed_state != ON_GROUND)
+            self._say(texts_between(before, now, rows, has_flown=self._has_flown))
+            self._has_flown = self._has_flown and now.armed
         if simulation.boundary - self._released >= BOUNDARIES_HELD:
             self._released = simulation.boundary
             for array in simulation.buffers.values():
                 release_pages(array)
+
+    def _note_progress(self) -> None:
+        """Note which item of the mission was completed last."""
+        pilot, uploaded = self._simulation.bus.autopilot, self._simulation.autopilot.uploaded_item
+        item = int(pilot.mission_item)
+        if pilot.mission_finished and self._uploads.count:
+            self._reached = uploaded(item)
+        elif item > self._item:
+            self._reached = uploaded(item - 1)
+        self._item = item
 
     def _read(self) -> Status:
         return self._reader.read(self.time_us, self._reached, self._uploads)
@@ -210,7 +233,7 @@ class Vehicle:
     def _end(self) -> int:
         """End the flight at the next tick, and write its run folder; return its length [us]."""
         simulation = self._simulation
-        tick_us = self.spec.timeline.tick_us
+        tick_us = self.tick_us
         simulation.run(simulation.time_us // tick_us * tick_us + tick_us + 1)  # give the queued commands
         simulation.request_end()
         simulation.run()

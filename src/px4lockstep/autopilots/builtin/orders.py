@@ -22,7 +22,6 @@ from px4lockstep.scenario import commands
 from px4lockstep.scenario.commands import DENIED, UNSUPPORTED, Command, Result, refused
 from px4lockstep.scenario.setpoint_rows import NONE
 from px4lockstep.scenario.setpoints import FIELDS, problems, row_of
-from px4lockstep.scenario.signals import tilt_deg
 
 MODE_NAMES = {
     0: "Manual",
@@ -45,7 +44,8 @@ NO_ARMING = (requests.RETURN_MODE, requests.LAND_MODE, requests.DESCEND_MODE, re
 UNHEALTHY = "Arming denied: Resolve system health failures first"
 SMALLEST_RADIUS_M, LARGEST_RADIUS_M = 1.0, 1e3
 DEFAULT_RADIUS_M, DEFAULT_ORBIT_M_S = 10.0, 1.0
-LARGEST_TILT_DEG = 45.0
+LEAST_COSINE = 0.7
+"""Of the tilt with which the vehicle can be armed, 45 degrees."""
 LARGEST_ACC_M_S2 = 2.0
 """Limits and defaults of PX4's orbit."""
 
@@ -158,7 +158,7 @@ class Orders:
         if any(int(self._bus.battery[i].warning) >= CRITICAL for i in range(n_batteries)):
             return "Low battery level"
         q = self._bus.estimate.q_bn
-        if interpreted(tilt_deg)(float(q[1]), float(q[2])) > LARGEST_TILT_DEG:
+        if 1.0 - 2.0 * (float(q[1]) * float(q[1]) + float(q[2]) * float(q[2])) < LEAST_COSINE:
             return "Attitude failure"
         return self.why_not(self.mode, time_us)
 
