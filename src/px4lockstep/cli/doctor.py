@@ -65,7 +65,7 @@ def _loop() -> str:
 
 def _px4_sitl() -> str:
     """Return where stock PX4 was found; or why it can't be flown, such as pymavlink missing."""
-    from px4lockstep.autopilots.px4_sitl.mavlink.dialect import common
+    from px4lockstep.autopilots.mavlink.dialect import common
     from px4lockstep.autopilots.px4_sitl.process import find_build
     from px4lockstep.errors import InputError
 

@@ -18,9 +18,9 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from px4lockstep.autopilots.px4_sitl.mavlink.dialect import Dialect, crc_extras
-from px4lockstep.autopilots.px4_sitl.mavlink.links import AUTOPILOT_COMPONENT, ApiLink
-from px4lockstep.autopilots.px4_sitl.mavlink.stream import Frame
+from px4lockstep.autopilots.mavlink.dialect import Dialect, crc_extras
+from px4lockstep.autopilots.mavlink.links import AUTOPILOT_COMPONENT, ApiLink
+from px4lockstep.autopilots.mavlink.stream import Frame
 from px4lockstep.autopilots.px4_sitl.parameters import Parameters
 from px4lockstep.autopilots.px4_sitl.status import Status, mode_of
 from px4lockstep.autopilots.px4_sitl.uploads import rejection, uploads_of

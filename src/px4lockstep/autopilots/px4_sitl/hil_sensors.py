@@ -3,7 +3,7 @@
 import math
 from typing import Any
 
-from px4lockstep.autopilots.px4_sitl.mavlink.hil import HilSender
+from px4lockstep.autopilots.mavlink.hil import HilSender
 from px4lockstep.constants import STANDARD_GRAVITY_M_S2
 from px4lockstep.environment.projection import MapProjection
 from px4lockstep.plant.layout import ATT_START, RIGID_BODY_STATES, VEL_START

@@ -16,7 +16,7 @@ Reference: https://mavlink.io/en/services/parameter.html, with integers encoded 
 import struct
 from collections.abc import Iterable, Mapping
 
-from px4lockstep.autopilots.px4_sitl.mavlink.dialect import Dialect
+from px4lockstep.autopilots.mavlink.dialect import Dialect
 from px4lockstep.errors import HostError
 from px4lockstep.px4.parameters import as_float32
 

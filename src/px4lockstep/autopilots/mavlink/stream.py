@@ -8,7 +8,7 @@ frames after it: the search continues behind it, so that the lockstep never wait
 from collections.abc import Mapping
 from typing import NamedTuple
 
-from px4lockstep.autopilots.px4_sitl.mavlink.frame import CHECKSUM, MAGIC_1, MAGIC_2, MAX_PAYLOAD, checksum
+from px4lockstep.autopilots.mavlink.frame import CHECKSUM, MAGIC_1, MAGIC_2, MAX_PAYLOAD, checksum
 
 SIGNED = 1
 """The only defined flag of `incompat`: a signature of 13 bytes follows."""

@@ -7,9 +7,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pymavlink.dialects.v20 import common
 
-from px4lockstep.autopilots.px4_sitl.mavlink.dialect import Dialect, crc_extras
-from px4lockstep.autopilots.px4_sitl.mavlink.hil import CRC_EXTRA, HIL_ACTUATOR_CONTROLS, Actuators
-from px4lockstep.autopilots.px4_sitl.mavlink.stream import Stream
+from px4lockstep.autopilots.mavlink.dialect import Dialect, crc_extras
+from px4lockstep.autopilots.mavlink.hil import CRC_EXTRA, HIL_ACTUATOR_CONTROLS, Actuators
+from px4lockstep.autopilots.mavlink.stream import Stream
 
 
 def answer(time_us, controls=0.5):
@@ -115,7 +115,7 @@ def test_a_flood_is_read_in_linear_time(noise):
 @given(st.binary(max_size=400))
 def test_every_valid_frame_can_be_decoded(data):
     """For a payload of any length: missing fields are 0, and excess bytes are ignored."""
-    from px4lockstep.autopilots.px4_sitl.mavlink.frame import frame
+    from px4lockstep.autopilots.mavlink.frame import frame
 
     dialect = Dialect(255, 190)
     for message in (0, 42, 77, 93, 253):

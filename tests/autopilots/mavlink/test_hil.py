@@ -8,8 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pymavlink.dialects.v20 import common
 
-from px4lockstep.autopilots.px4_sitl.mavlink.frame import checksum
-from px4lockstep.autopilots.px4_sitl.mavlink.hil import CRC_EXTRA, HIL_ACTUATOR_CONTROLS, Actuators, HilSender
+from px4lockstep.autopilots.mavlink.frame import checksum
+from px4lockstep.autopilots.mavlink.hil import CRC_EXTRA, HIL_ACTUATOR_CONTROLS, Actuators, HilSender
 
 TIMES = st.integers(0, 2**64 - 1)
 FLOATS = st.floats(width=32, allow_nan=False)

@@ -11,7 +11,7 @@ import struct
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from px4lockstep.autopilots.px4_sitl.mavlink.frame import frame
+from px4lockstep.autopilots.mavlink.frame import frame
 
 HIL_ACTUATOR_CONTROLS, HIL_SENSOR, HIL_GPS, HIL_STATE_QUATERNION = 93, 107, 113, 115
 CRC_EXTRA = {HIL_ACTUATOR_CONTROLS: 47, HIL_SENSOR: 108, HIL_GPS: 124, HIL_STATE_QUATERNION: 4}

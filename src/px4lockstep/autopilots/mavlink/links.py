@@ -11,7 +11,7 @@ import struct
 from collections.abc import Mapping
 from contextlib import suppress
 
-from px4lockstep.autopilots.px4_sitl.mavlink.stream import Frame, Stream
+from px4lockstep.autopilots.mavlink.stream import Frame, Stream
 from px4lockstep.errors import LockstepError, SimulationError
 
 HOST = "127.0.0.1"

@@ -6,9 +6,9 @@ import time
 import pytest
 from pymavlink.dialects.v20 import common
 
-from px4lockstep.autopilots.px4_sitl.mavlink import links
-from px4lockstep.autopilots.px4_sitl.mavlink.dialect import crc_extras
-from px4lockstep.autopilots.px4_sitl.mavlink.links import ApiLink, LinkClosedError, PortTakenError, SimulatorLink
+from px4lockstep.autopilots.mavlink import links
+from px4lockstep.autopilots.mavlink.dialect import crc_extras
+from px4lockstep.autopilots.mavlink.links import ApiLink, LinkClosedError, PortTakenError, SimulatorLink
 from px4lockstep.errors import SimulationError
 
 

@@ -1,6 +1,6 @@
 """Messages of pymavlink's dialect."""
 
-from px4lockstep.autopilots.px4_sitl.mavlink import dialect
+from px4lockstep.autopilots.mavlink import dialect
 
 
 def test_messages_round_trip_with_increasing_sequence_numbers():
