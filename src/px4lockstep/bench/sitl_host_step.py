@@ -12,11 +12,11 @@ import subprocess
 import sys
 import time
 
-from px4lockstep.autopilots.px4_sitl.autopilot import SIMULATOR_PORT, Px4Sitl
 from px4lockstep.autopilots.mavlink import hil
 from px4lockstep.autopilots.mavlink.frame import frame
 from px4lockstep.autopilots.mavlink.links import HOST
 from px4lockstep.autopilots.mavlink.stream import Stream
+from px4lockstep.autopilots.px4_sitl.autopilot import SIMULATOR_PORT, Px4Sitl
 from px4lockstep.autopilots.px4_sitl.options import SitlOptions
 from px4lockstep.bench import hover
 from px4lockstep.engine.simulation import Simulation

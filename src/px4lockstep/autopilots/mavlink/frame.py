@@ -21,7 +21,12 @@ _REVERSED = bytes(int(f"{byte:08b}"[::-1], 2) for byte in range(256))
 
 def checksum(covered: bytes | bytearray, crc_extra: int) -> int:
     """Return the checksum of a frame, which covers the bytes between the magic and the checksum."""
-    remainder = binascii.crc_hqx((covered + bytes((crc_extra,))).translate(_REVERSED), 0xFFFF)
+    return crc16(covered + bytes((crc_extra,)))
+
+
+def crc16(data: bytes | bytearray) -> int:
+    """Return the CRC-16/MCRF4XX of these bytes."""
+    remainder = binascii.crc_hqx(data.translate(_REVERSED), 0xFFFF)
     return _REVERSED[remainder >> 8] | _REVERSED[remainder & 0xFF] << 8
 
 

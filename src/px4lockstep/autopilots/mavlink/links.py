@@ -40,7 +40,7 @@ class SimulatorLink:
     """
 
     def __init__(self, port: int, crc_extra: Mapping[int, int]) -> None:
-        self._server = _bound(socket.SOCK_STREAM, port)
+        self._server = bound(socket.SOCK_STREAM, port)
         self._peer: socket.socket | None = None
         self._stream = Stream(crc_extra)
         self._wait_s: float | None = None
@@ -105,7 +105,7 @@ class ApiLink:
     """
 
     def __init__(self, port: int, crc_extra: Mapping[int, int]) -> None:
-        self._socket = _bound(socket.SOCK_DGRAM, port)
+        self._socket = bound(socket.SOCK_DGRAM, port)
         self._socket.setblocking(False)
         self._stream = Stream(crc_extra)
         self._peer: tuple[str, int] | None = None
@@ -143,7 +143,7 @@ class ApiLink:
 
 def check_is_free(port: int) -> None:
     """Check that a UDP port is free."""
-    _bound(socket.SOCK_DGRAM, port).close()
+    bound(socket.SOCK_DGRAM, port).close()
 
 
 def _timeval(wait_s: float) -> bytes:
@@ -151,12 +151,13 @@ def _timeval(wait_s: float) -> bytes:
     return struct.pack("@ll", *divmod(max(1, round(1e6 * wait_s)), 1_000_000))
 
 
-def _bound(kind: socket.SocketKind, port: int) -> socket.socket:
+def bound(kind: socket.SocketKind, port: int, host: str = HOST) -> socket.socket:
+    """Return a socket that is bound to a port, and for TCP listens on it."""
     made = socket.socket(socket.AF_INET, kind)
     try:
         if kind == socket.SOCK_STREAM:  # the link of a previous flight may still be closing
             made.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        made.bind((HOST, port))
+        made.bind((host, port))
         if kind == socket.SOCK_STREAM:  # two processes may bind the port, but only one can listen
             made.listen(1)
     except OSError as error:
@@ -164,5 +165,6 @@ def _bound(kind: socket.SocketKind, port: int) -> socket.socket:
         name = "TCP" if kind == socket.SOCK_STREAM else "UDP"
         if error.errno == errno.EADDRINUSE:
             raise PortTakenError(f"{name} port {port} is in use") from error
-        raise SimulationError(f"can't open {name} port {port}: {error.strerror}") from error
+        where = "" if host == HOST else f" of {host}"
+        raise SimulationError(f"can't open {name} port {port}{where}: {error.strerror}") from error
     return made

@@ -23,12 +23,12 @@ from tempfile import TemporaryDirectory
 from typing import Any, ClassVar
 
 from px4lockstep.autopilots.kinds import KINDS, SITL_INSTANCES
+from px4lockstep.autopilots.mavlink import links
+from px4lockstep.autopilots.mavlink.hil import CRC_EXTRA, HIL_ACTUATOR_CONTROLS, Actuators
 from px4lockstep.autopilots.px4_library.parameters import ca_parameters
 from px4lockstep.autopilots.px4_sitl import limits, symptoms
 from px4lockstep.autopilots.px4_sitl.api import ARM, DISARM, FLY_MISSION, LAND, RETURN, Api, crc_extra_received
 from px4lockstep.autopilots.px4_sitl.hil_sensors import HilSensors
-from px4lockstep.autopilots.mavlink import links
-from px4lockstep.autopilots.mavlink.hil import CRC_EXTRA, HIL_ACTUATOR_CONTROLS, Actuators
 from px4lockstep.autopilots.px4_sitl.options import SitlOptions
 from px4lockstep.autopilots.px4_sitl.parameters import Parameters
 from px4lockstep.autopilots.px4_sitl.patience import SILENT_S, Patience

@@ -15,6 +15,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from px4lockstep.autopilots.base import MAX_TEXTS, UNKNOWN_MODE
+from px4lockstep.autopilots.mavlink.modes import DESCEND, HOLD, MISSION, MODES, RETURN
 from px4lockstep.px4.commands import Command
 from px4lockstep.px4.mission_items import MissionItem
 
@@ -23,12 +24,6 @@ ARMED = 128
 CRITICAL, EMERGENCY, TERMINATION = 5, 6, 8
 """MAV_STATE of a heartbeat: PX4 reports a failsafe as CRITICAL, and termination."""
 MISSION_ACTIVE, MISSION_COMPLETE = 3, 5
-
-MISSION, HOLD, RETURN, DESCEND = 3, 4, 5, 12
-MODES = {(1, 0): 0, (2, 0): 1, (3, 0): 2, (3, 1): 21, (3, 2): 6, (5, 0): 10, (6, 0): 14, (7, 0): 15, (10, 0): 13}
-MODES |= {(11, 0): 8, (4, 2): 17, (4, 3): HOLD, (4, 4): MISSION, (4, 5): RETURN, (4, 6): 18, (4, 8): 19, (4, 9): 20}
-MODES |= {(4, 10): 22, (4, 19): 7, (4, 20): DESCEND} | {(4, 11 + i): 23 + i for i in range(8)}
-"""PX4's mode number (`nav_state`) by main and sub mode; main mode 4 is AUTO. v1.17.0 shows descend as (4, 6), land."""
 
 GEOFENCE, BATTERY, MOTOR, POSITION, OTHER = 1, 2, 3, 4, 5
 WORDS = (("battery", BATTERY), ("geofence", GEOFENCE), ("motor failure", MOTOR), ("position", POSITION))
