@@ -2,8 +2,8 @@
 
 from pymavlink.dialects.v20 import common, development
 
-from px4lockstep.autopilots.px4_sitl.api import crc_extra_received
 from px4lockstep.autopilots.mavlink.stream import Stream
+from px4lockstep.autopilots.px4_sitl.api import crc_extra_received
 
 
 class Wire:
