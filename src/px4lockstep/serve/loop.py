@@ -1,0 +1,73 @@
+"""The loop of a server: fly all vehicles up to the same time, paced by the wall clock, and serve their links.
+
+One thread does both. What arrives while the loop waits is processed at once; commands take effect when the flight goes
+on. A server that falls behind, because the machine is busy or was suspended, does not hurry afterwards.
+"""
+
+import math
+import select
+import time
+from collections.abc import Callable, Sequence
+
+from px4lockstep.engine.pace import MAX_LAG_S
+from px4lockstep.serve.endpoint import Endpoint
+
+POLL_S = 0.1
+"""Longest wait before `is_over` is asked again."""
+
+
+class Loop:
+    """Serves vehicles.
+
+    Args:
+        endpoints: The vehicles and their links.
+        speed: Simulated time per wall-clock time; infinite for no pace.
+    """
+
+    def __init__(self, endpoints: Sequence[Endpoint], speed: float = 1.0) -> None:
+        self._endpoints = tuple(endpoints)
+        self._links = {channel.link: endpoint for endpoint in endpoints for channel in endpoint.channels}
+        self.speed = speed
+        self.lost_s = 0.0
+        """Wall-clock time by which the flight took longer than the pace."""
+        self._start_s = self._due_s = time.perf_counter()
+
+    def step(self, until_us: int | None = None) -> None:
+        """Fly up to the next look at the network, at most up to a time; send what is due, and keep the pace."""
+        step_us = min(endpoint.step_us for endpoint in self._endpoints)
+        if until_us is not None:
+            step_us = min(step_us, until_us - self._endpoints[0].vehicle.time_us)
+        for endpoint in self._endpoints:
+            endpoint.vehicle.run_until(endpoint.vehicle.time_us + step_us)
+            endpoint.send(self._now_s())
+        self._wait(step_us)
+
+    def run(self, is_over: Callable[[], bool]) -> None:
+        """Serve until it is over."""
+        while not is_over():
+            self.step()
+
+    def serve(self, wait_s: float) -> None:
+        """Process and answer what arrives within a time, without flying."""
+        end_s = time.perf_counter() + wait_s
+        while True:
+            left_s = max(0.0, min(end_s - time.perf_counter(), POLL_S))
+            for link in select.select(list(self._links), [], [], left_s)[0]:
+                self._links[link].receive(self._now_s())
+            if end_s <= time.perf_counter():
+                break
+
+    def _now_s(self) -> float:
+        return time.perf_counter() - self._start_s
+
+    def _wait(self, passed_us: int) -> None:
+        """Serve the links until the step that has just been flown is over in wall-clock time."""
+        now_s = time.perf_counter()
+        self._due_s += passed_us / 1e6 / self.speed
+        late_s = now_s - self._due_s - MAX_LAG_S
+        if math.isinf(self.speed):
+            self._due_s = now_s
+        elif late_s > 0.0:
+            self.lost_s += late_s
+            self._due_s += late_s
+        self.serve(max(0.0, self._due_s - now_s))

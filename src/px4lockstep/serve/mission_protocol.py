@@ -1,0 +1,270 @@
+"""MAVLink's mission protocol: upload, download and deletion of the mission, the geofence and the rally points.
+
+As with PX4, one transfer runs at a time; who else begins one is told that the vehicle is busy. An upload requests item
+by item, again after `AGAIN_S`, and is given up after `GIVE_UP_S` without one. Its end is acknowledged when the vehicle
+has taken it. These times are wall-clock times, like those of clients.
+
+Reference: https://mavlink.io/en/services/mission.html
+"""
+
+import math
+import struct
+import zlib
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from px4lockstep.px4.commands import ALIASES
+from px4lockstep.px4.commands import Command as ItemCommand
+from px4lockstep.px4.fence import MAX_FENCE_POINTS, MAX_RALLY_POINTS
+from px4lockstep.serve.commands import Command, Item, Result, SetCurrentItem, SetFence, SetMission, SetRally
+from px4lockstep.serve.request import Request
+from px4lockstep.serve.vehicle import Vehicle
+
+ITEM, REQUEST, SET_CURRENT, REQUEST_LIST, COUNT, CLEAR_ALL, ACK, REQUEST_INT, ITEM_INT = (
+    39,
+    40,
+    41,
+    43,
+    44,
+    45,
+    47,
+    51,
+    73,
+)
+NUMBERS = (ITEM, REQUEST, SET_CURRENT, REQUEST_LIST, COUNT, CLEAR_ALL, ACK, REQUEST_INT, ITEM_INT)
+MISSION, FENCE, RALLY, ALL_KINDS = 0, 1, 2, 255
+"""MAV_MISSION_TYPE."""
+KINDS = (MISSION, FENCE, RALLY)
+OK, ERROR, BAD_FRAME, UNSUPPORTED, NO_SPACE, OUT_OF_ORDER = 0, 1, 2, 3, 4, 13
+"""MAV_MISSION_RESULT."""
+AGAIN_S, GIVE_UP_S = 0.25, 5.0
+MOST = {MISSION: 1024, FENCE: MAX_FENCE_POINTS, RALLY: MAX_RALLY_POINTS}
+"""Largest numbers of items."""
+PLACE_FRAMES, NO_PLACE_FRAME = (0, 3, 5, 6), 2
+ALLOWED = {
+    MISSION: frozenset((*map(int, ItemCommand), *ALIASES)),
+    FENCE: frozenset((5000, 5001, 5002, 5003, 5004)),
+    RALLY: frozenset((5100,)),
+}
+"""Commands of items, by kind."""
+DEGREES7 = 1e7
+PACKED = struct.Struct("<7dHBB")
+
+
+@dataclass
+class Upload:
+    """Items that arrive."""
+
+    request: Request
+    kind: int
+    count: int
+    items: list[Item] = field(default_factory=list)
+    asked_s: float = 0.0
+    heard_s: float = 0.0
+
+
+@dataclass
+class Download:
+    """A client that reads items."""
+
+    client: object
+    kind: int
+    heard_s: float
+
+
+def opaque_id(items: Sequence[Item]) -> int:
+    """Return an ID of a list of items: equal lists have equal IDs, and an empty one 0."""
+    crc = 0
+    for item in items:
+        values = (*item.params, item.x, item.y, item.z)
+        crc = zlib.crc32(PACKED.pack(*values, item.command, item.frame, item.autocontinue), crc)
+    return crc
+
+
+class MissionProtocol:
+    """Takes items from clients, and gives them back."""
+
+    def __init__(self, vehicle: Vehicle) -> None:
+        self._vehicle = vehicle
+        self._stored: dict[int, tuple[Item, ...]] = dict.fromkeys(KINDS, ())
+        self._upload: Upload | None = None
+        self._download: Download | None = None
+        self.is_current_due = False
+        """Whether MISSION_CURRENT has to be sent at once, in answer to a change of the current item."""
+
+    def store(self, kind: int, items: tuple[Item, ...]) -> None:
+        """Set the items that the vehicle has without an upload."""
+        self._stored[kind] = items
+
+    def step(self, now_s: float) -> None:
+        """Request an item again, and give up transfers that have stopped."""
+        upload, download = self._upload, self._download
+        if upload is not None and now_s - upload.heard_s > GIVE_UP_S:
+            self._acknowledge(upload.request, upload.kind, ERROR)
+            self._upload = None
+        elif upload is not None and len(upload.items) < upload.count and now_s - upload.asked_s > AGAIN_S:
+            self._ask(upload, now_s)
+        if download is not None and now_s - download.heard_s > GIVE_UP_S:
+            self._download = None
+
+    def take(self, request: Request) -> None:
+        """Process a message of the protocol."""
+        if not request.is_addressed():
+            return
+        number, message = request.number, request.message
+        kind = getattr(message, "mission_type", MISSION)
+        if number == SET_CURRENT:
+            self._vehicle.submit(SetCurrentItem(message.seq), self._show_current, arrival_s=request.now_s)
+        elif number == CLEAR_ALL and kind in (*KINDS, ALL_KINDS):
+            self._clear(request, kind)
+        elif kind not in KINDS:
+            self._acknowledge(request, kind, UNSUPPORTED)
+        elif number == ACK:
+            if self._download is not None and self._download.client == request.client:
+                self._download = None
+            elif self._is_from_uploader(request):  # the client has cancelled
+                self._upload = None
+        elif self._is_busy(request):
+            if number in (COUNT, REQUEST_LIST):
+                self._acknowledge(request, kind, ERROR)
+        elif number == COUNT:
+            self._begin(request, kind)
+        elif number in (ITEM, ITEM_INT):
+            self._take_item(request, kind)
+        elif number == REQUEST_LIST:
+            self._download = Download(request.client, kind, request.now_s)
+            items = self._stored[kind]
+            ids = {"mission_type": kind, "opaque_id": opaque_id(items)}
+            request.answer("MISSION_COUNT", **request.sender, count=len(items), **ids)
+        else:
+            self._send_item(request, kind)
+
+    # -- upload ------------------------------------------------------------------------------------------------------
+
+    def _is_from_uploader(self, request: Request) -> bool:
+        return self._upload is not None and self._upload.request.client == request.client
+
+    def _is_busy(self, request: Request) -> bool:
+        """Return whether a transfer of another client runs."""
+        is_uploading = self._upload is not None and not self._is_from_uploader(request)
+        return is_uploading or (self._download is not None and self._download.client != request.client)
+
+    def _begin(self, request: Request, kind: int) -> None:
+        count = request.message.count
+        self._download = None
+        if count > MOST[kind]:
+            self._upload = None
+            self._acknowledge(request, kind, NO_SPACE)
+            return
+        self._upload = Upload(request, kind, count, heard_s=request.now_s)
+        if count:
+            self._ask(self._upload, request.now_s)
+        else:
+            self._finish(self._upload)
+
+    def _ask(self, upload: Upload, now_s: float) -> None:
+        upload.asked_s = now_s
+        request = upload.request
+        request.answer("MISSION_REQUEST_INT", **request.sender, seq=len(upload.items), mission_type=upload.kind)
+
+    def _take_item(self, request: Request, kind: int) -> None:
+        upload, message = self._upload, request.message
+        if upload is None or upload.kind != kind:
+            self._acknowledge(request, kind, ERROR)
+            return
+        upload.heard_s = request.now_s
+        if len(upload.items) == upload.count:  # repeated, while the vehicle takes them
+            return
+        if message.seq != len(upload.items):
+            self._ask(upload, request.now_s)
+            return
+        result = _check(message, kind)
+        if result != OK:
+            self._upload = None
+            self._acknowledge(request, kind, result)
+            return
+        upload.items.append(_item_of(request))
+        if len(upload.items) < upload.count:
+            self._ask(upload, request.now_s)
+        else:
+            self._finish(upload)
+
+    def _finish(self, upload: Upload) -> None:
+        items = tuple(upload.items)
+
+        def on_result(result: Result) -> None:
+            if result.is_accepted:
+                self._stored[upload.kind] = items
+            if self._upload is upload:
+                self._upload = None
+            self._acknowledge(upload.request, upload.kind, OK if result.is_accepted else ERROR, opaque_id(items))
+
+        self._vehicle.submit(_command(upload.kind, items), on_result, arrival_s=upload.request.now_s)
+
+    def _clear(self, request: Request, kind: int) -> None:
+        kinds = KINDS if kind == ALL_KINDS else (kind,)
+        results: list[Result] = []
+
+        def on_result(result: Result) -> None:
+            results.append(result)
+            if result.is_accepted:
+                self._stored[kinds[len(results) - 1]] = ()
+            if len(results) == len(kinds):
+                is_done = all(each.is_accepted for each in results)
+                self._acknowledge(request, kind, OK if is_done else ERROR)
+
+        self._upload = self._download = None
+        for each in kinds:
+            self._vehicle.submit(_command(each, ()), on_result, arrival_s=request.now_s)
+
+    # -- download ----------------------------------------------------------------------------------------------------
+
+    def _send_item(self, request: Request, kind: int) -> None:
+        items, number = self._stored[kind], request.message.seq
+        if self._download is None or number >= len(items):
+            self._acknowledge(request, kind, ERROR)
+            return
+        self._download.heard_s = request.now_s
+        item = items[number]
+        fields = {f"param{i}": value for i, value in enumerate(item.params, 1)}
+        fields |= {"seq": number, "command": item.command, "frame": item.frame, "autocontinue": item.autocontinue}
+        is_current = kind == MISSION and number == self._vehicle.status.mission.current
+        fields |= {"current": int(is_current), "mission_type": kind, "z": item.z}
+        if request.number == REQUEST:
+            request.answer("MISSION_ITEM", **request.sender, **fields, x=item.x, y=item.y)
+            return
+        scale = DEGREES7 if item.frame in PLACE_FRAMES else 1.0
+        request.answer("MISSION_ITEM_INT", **request.sender, **fields, x=round(scale * item.x), y=round(scale * item.y))
+
+    # -- answers -----------------------------------------------------------------------------------------------------
+
+    def _show_current(self, result: Result) -> None:
+        self.is_current_due = self.is_current_due or result.is_accepted
+
+    @staticmethod
+    def _acknowledge(request: Request, kind: int, result: int, identity: int = 0) -> None:
+        request.answer("MISSION_ACK", **request.sender, type=result, mission_type=kind, opaque_id=identity)
+
+
+def _check(message: Any, kind: int) -> int:
+    """Return the result for an item: PX4 refuses unknown commands, and frames above terrain or in local axes."""
+    frame, command = message.frame, message.command
+    if command not in ALLOWED[kind]:
+        return UNSUPPORTED
+    return OK if frame in (*PLACE_FRAMES, NO_PLACE_FRAME) else BAD_FRAME
+
+
+def _item_of(request: Request) -> Item:
+    message = request.message
+    params = (message.param1, message.param2, message.param3, message.param4)
+    x, y = float(message.x), float(message.y)
+    if request.number == ITEM_INT and message.frame in PLACE_FRAMES:
+        x, y = x / DEGREES7, y / DEGREES7
+    z = message.z if math.isfinite(message.z) else math.nan
+    return Item(message.frame, message.command, params, x, y, z, message.autocontinue)
+
+
+def _command(kind: int, items: tuple[Item, ...]) -> Command:
+    made = {MISSION: SetMission, FENCE: SetFence, RALLY: SetRally}[kind]
+    return made(items, opaque_id(items))

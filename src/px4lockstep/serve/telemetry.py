@@ -1,0 +1,388 @@
+"""Messages that report a vehicle's status: their payloads, by the names of MAVLink.
+
+Values are in wire order and in MAVLink's units. They depend on the status only: two links that send a message at the
+same time send the same payload.
+
+Reference: https://mavlink.io/en/messages/common.html
+"""
+
+import functools
+import math
+from collections.abc import Callable, Sequence
+
+from px4lockstep.autopilots.mavlink.layouts import layout
+from px4lockstep.autopilots.mavlink.modes import MISSION, STANDARD, base_mode, custom_mode
+from px4lockstep.sensors.magnetometer import earth_field_ned_gauss
+from px4lockstep.serve.vehicle import Status
+
+QUADROTOR, PX4 = 2, 12
+TYPES = {3: 15, 4: QUADROTOR, 6: 13, 8: 14}
+"""MAV_TYPE by number of rotors: tricopter, quadrotor, hexarotor, octorotor."""
+UNINIT, STANDBY, ACTIVE, CRITICAL = 0, 3, 4, 5
+"""MAV_STATE."""
+MAVLINK_VERSION = 3
+PRESENT, ENABLED, HEALTHY = 0x0200C02F, 0x0201C02F, 0x0320C83F
+"""Sensors of SYS_STATUS, as measured on PX4 when it is ready."""
+ARMABLE, GPS_SENSOR = 0x10000000, 0x20
+NO_MISSION = 65_535
+"""Total of MISSION_CURRENT without a mission."""
+FIX_3D, SATELLITES = 3, 10
+EPH_CM = 70
+EPOCH_US = 1_767_225_600_000_000
+"""Beginning of the simulated clock: 2026-01-01."""
+FIELD_DATE = 2026.0
+LOCAL_NED, GLOBAL_RELATIVE, BODY_FRD = 1, 6, 12
+ESTIMATOR_FLAGS = 0x033F
+"""Attitude, velocity and absolute position are good."""
+EARTH_RADIUS_M = 6_371_000.0
+RAD_S_TO_RPM = 60.0 / (2.0 * math.pi)
+MAX_CELLS = 10
+ESCS = 4
+"""Motors in one ESC_STATUS."""
+
+Payload = Callable[[Status], bytes | None]
+"""Returns the payload of a message; None if there is nothing to send."""
+
+
+def euler(q_bn: Sequence[float]) -> tuple[float, float, float]:
+    """Return roll, pitch and yaw."""
+    w, x, y, z = q_bn
+    roll = math.atan2(2.0 * (w * x + y * z), 1.0 - 2.0 * (x * x + y * y))
+    pitch = math.asin(max(-1.0, min(1.0, 2.0 * (w * y - z * x))))
+    return roll, pitch, math.atan2(2.0 * (w * z + x * y), 1.0 - 2.0 * (y * y + z * z))
+
+
+def yaw_of(q_bn: Sequence[float]) -> float:
+    """Return the yaw."""
+    w, x, y, z = q_bn
+    return math.atan2(2.0 * (w * z + x * y), 1.0 - 2.0 * (y * y + z * z))
+
+
+def to_body(q_bn: Sequence[float], vector: Sequence[float]) -> tuple[float, float, float]:
+    """Return a vector of NED in body axes."""
+    w, x, y, z = q_bn
+    a, b, c = vector
+    return (
+        (1 - 2 * (y * y + z * z)) * a + 2 * (x * y + w * z) * b + 2 * (x * z - w * y) * c,
+        2 * (x * y - w * z) * a + (1 - 2 * (x * x + z * z)) * b + 2 * (y * z + w * x) * c,
+        2 * (x * z + w * y) * a + 2 * (y * z - w * x) * b + (1 - 2 * (x * x + y * y)) * c,
+    )
+
+
+def _short(value: float) -> int:
+    """Return a value as an int16; NaN as 0."""
+    return max(-32_768, min(32_767, round(value))) if math.isfinite(value) else 0
+
+
+def _degrees7(degrees: float) -> int:
+    return round(1e7 * degrees)
+
+
+# -- state of the system ---------------------------------------------------------------------------------------------
+
+
+def heartbeat(s: Status) -> bytes:
+    """Return HEARTBEAT; the state is critical in a failsafe, and uninitialized while arming would be refused."""
+    if s.failsafe:
+        state = CRITICAL
+    elif s.armed:
+        state = ACTIVE
+    else:
+        state = STANDBY if s.is_armable else UNINIT
+    kind = TYPES.get(len(s.motors), QUADROTOR)
+    packed = (custom_mode(s.nav_state), kind, PX4, base_mode(s.nav_state, s.armed), state, MAVLINK_VERSION)
+    return layout("HEARTBEAT").payload.pack(*packed)
+
+
+def current_mode(s: Status) -> bytes:
+    """Return CURRENT_MODE."""
+    mode = custom_mode(s.nav_state)
+    return layout("CURRENT_MODE").payload.pack(mode, mode, STANDARD.get(s.nav_state, 0))
+
+
+def sys_status(s: Status) -> bytes:
+    """Return SYS_STATUS, with the first battery."""
+    health = HEALTHY | (ARMABLE if s.is_armable else 0)
+    if not s.has_position:
+        health &= ~GPS_SENSOR
+    if s.batteries:
+        battery = s.batteries[0]
+        power = (_millivolts(battery.voltage_v), _centiamperes(battery.current_a), _percent(battery.remaining))
+    else:
+        power = (NO_MISSION, -1, -1)
+    zeros = (0,) * 6
+    values = (PRESENT, ENABLED, health, 0, power[0], power[1], *zeros, power[2], 0, 0, 0)
+    return layout("SYS_STATUS").payload.pack(*values)
+
+
+def extended_sys_state(s: Status) -> bytes:
+    """Return EXTENDED_SYS_STATE."""
+    return layout("EXTENDED_SYS_STATE").payload.pack(0, s.landed_state)
+
+
+def mission_current(s: Status) -> bytes:
+    """Return MISSION_CURRENT."""
+    mission = s.mission
+    mode = 1 if s.nav_state == MISSION else 2
+    total = mission.count or NO_MISSION
+    ids = (mission.mission_id, mission.fence_id, mission.rally_id)
+    return layout("MISSION_CURRENT").payload.pack(max(0, mission.current), total, mission.state, mode, *ids)
+
+
+def home_position(s: Status) -> bytes:
+    """Return HOME_POSITION."""
+    home = s.home
+    place = (_degrees7(home.lat_deg), _degrees7(home.lon_deg), round(1e3 * home.alt_amsl_m))
+    return layout("HOME_POSITION").payload.pack(*place, *s.home_ned, 1.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, s.time_us)
+
+
+def system_time(s: Status) -> bytes:
+    """Return SYSTEM_TIME."""
+    return layout("SYSTEM_TIME").payload.pack(EPOCH_US + s.time_us, s.time_us // 1000)
+
+
+def battery_status(s: Status) -> bytes | None:
+    """Return BATTERY_STATUS of the first battery."""
+    return None if not s.batteries else battery_payload(s, 0)
+
+
+def battery_payload(s: Status, number: int) -> bytes:
+    """Return BATTERY_STATUS of a battery; its voltage is that of the first cells, as PX4 reports an unknown number."""
+    battery = s.batteries[number]
+    left = max(0, round(1e3 * battery.voltage_v))
+    voltages: list[int] = []
+    for _ in range(MAX_CELLS):
+        voltages.append(min(left, 65_534) if left or not voltages else 65_535)
+        left -= min(left, 65_534)
+    values = (-1, -1, 32_767, *voltages, _centiamperes(battery.current_a), number, 0, 1, _percent(battery.remaining))
+    charge = battery.warning + 1 if battery.warning < 4 else 0  # MAV_BATTERY_CHARGE_STATE: 1 OK, 2 low, 3 critical
+    return layout("BATTERY_STATUS").payload.pack(*values, 0, charge, 0, 0, 0, 0, 0, 0)
+
+
+# -- motion ----------------------------------------------------------------------------------------------------------
+
+
+def attitude(s: Status) -> bytes:
+    """Return ATTITUDE."""
+    return layout("ATTITUDE").payload.pack(s.time_us // 1000, *euler(s.q_bn), *s.omega_body)
+
+
+def attitude_quaternion(s: Status) -> bytes:
+    """Return ATTITUDE_QUATERNION."""
+    values = (s.time_us // 1000, *s.q_bn, *s.omega_body)
+    return layout("ATTITUDE_QUATERNION").payload.pack(*values, 0.0, 0.0, 0.0, 0.0)
+
+
+def local_position_ned(s: Status) -> bytes | None:
+    """Return LOCAL_POSITION_NED."""
+    if not s.has_position:
+        return None
+    return layout("LOCAL_POSITION_NED").payload.pack(s.time_us // 1000, *s.pos_ned, *s.vel_ned)
+
+
+def global_position_int(s: Status) -> bytes | None:
+    """Return GLOBAL_POSITION_INT."""
+    if not s.has_position:
+        return None
+    place = s.position
+    velocity = (_short(100.0 * speed) for speed in s.vel_ned)
+    return layout("GLOBAL_POSITION_INT").payload.pack(
+        s.time_us // 1000,
+        _degrees7(place.lat_deg),
+        _degrees7(place.lon_deg),
+        round(1e3 * place.alt_amsl_m),
+        round(1e3 * (place.alt_amsl_m - s.home.alt_amsl_m)),
+        *velocity,
+        round(math.degrees(yaw_of(s.q_bn)) * 100.0) % 36_000,
+    )
+
+
+def gps_raw_int(s: Status) -> bytes:
+    """Return GPS_RAW_INT, with a fix while the estimate has a position."""
+    place, (north, east, _) = s.position, s.vel_ned
+    is_there = s.has_position
+    speed, course = math.hypot(north, east), math.degrees(math.atan2(east, north)) % 360.0
+    return layout("GPS_RAW_INT").payload.pack(
+        s.time_us,
+        *(_degrees7(place.lat_deg), _degrees7(place.lon_deg), round(1e3 * place.alt_amsl_m)),
+        *(EPH_CM, EPH_CM, min(65_534, round(100.0 * speed)), min(35_999, round(100.0 * course))),
+        *(FIX_3D if is_there else 1, SATELLITES if is_there else 0),
+        *(round(1e3 * place.alt_amsl_m), 900, 1780, 200, 0, 0),
+    )
+
+
+def vfr_hud(s: Status) -> bytes:
+    """Return VFR_HUD."""
+    speed = math.hypot(s.vel_ned[0], s.vel_ned[1])
+    heading, throttle = round(math.degrees(yaw_of(s.q_bn))) % 360, round(100.0 * _mean(s.motors))
+    return layout("VFR_HUD").payload.pack(speed, speed, s.position.alt_amsl_m, -s.vel_ned[2], heading, throttle)
+
+
+def altitude(s: Status) -> bytes:
+    """Return ALTITUDE."""
+    amsl, local = s.position.alt_amsl_m, -s.pos_ned[2]
+    relative = amsl - s.home.alt_amsl_m
+    return layout("ALTITUDE").payload.pack(s.time_us, amsl, amsl, local, relative, math.nan, math.nan)
+
+
+def odometry(s: Status) -> bytes:
+    """Return ODOMETRY: position in NED, velocity in body axes."""
+    unknown = (math.nan, *(0.0,) * 20)
+    velocity = to_body(s.q_bn, s.vel_ned)
+    motion = (*s.pos_ned, *s.q_bn, *velocity, *s.omega_body)
+    return layout("ODOMETRY").payload.pack(s.time_us, *motion, *unknown, *unknown, LOCAL_NED, BODY_FRD, 0, 8, 0)
+
+
+def estimator_status(s: Status) -> bytes:
+    """Return ESTIMATOR_STATUS."""
+    flags = ESTIMATOR_FLAGS if s.has_position else 0x21
+    return layout("ESTIMATOR_STATUS").payload.pack(s.time_us, *(0.01,) * 4, 0.0, 0.0, 0.2, 0.3, flags)
+
+
+# -- sensors ---------------------------------------------------------------------------------------------------------
+
+
+@functools.cache
+def _field_ned_gauss(lat_deg: int, lon_deg: int) -> tuple[float, float, float]:
+    """Return the Earth's magnetic field at whole degrees, which is enough for telemetry."""
+    return earth_field_ned_gauss(float(lat_deg), float(lon_deg), 0.0, FIELD_DATE)
+
+
+def _field_body(s: Status) -> tuple[float, float, float]:
+    return to_body(s.q_bn, _field_ned_gauss(round(s.home.lat_deg), round(s.home.lon_deg)))
+
+
+def highres_imu(s: Status) -> bytes:
+    """Return HIGHRES_IMU."""
+    pressure_hpa, alt_m = s.pressure_pa / 100.0, s.position.alt_amsl_m
+    values = (*s.acc_body, *s.omega_body, *_field_body(s), pressure_hpa, 0.0, alt_m, s.temperature_c)
+    return layout("HIGHRES_IMU").payload.pack(s.time_us, *values, 0x1FFF, 0)
+
+
+def scaled_imu(s: Status) -> bytes:
+    """Return SCALED_IMU."""
+    acc = (_short(1e3 * value / 9.80665) for value in s.acc_body)
+    gyro = (_short(1e3 * value) for value in s.omega_body)
+    field = (_short(1e3 * value) for value in _field_body(s))
+    return layout("SCALED_IMU").payload.pack(s.time_us // 1000, *acc, *gyro, *field, round(100.0 * s.temperature_c))
+
+
+def scaled_pressure(s: Status) -> bytes:
+    """Return SCALED_PRESSURE."""
+    temperature = round(100.0 * s.temperature_c)
+    values = (s.time_us // 1000, s.pressure_pa / 100.0, 0.0, temperature, 0)
+    return layout("SCALED_PRESSURE").payload.pack(*values)
+
+
+def vibration(s: Status) -> bytes:
+    """Return VIBRATION, which is not simulated."""
+    return layout("VIBRATION").payload.pack(s.time_us, 0.0, 0.0, 0.0, 0, 0, 0)
+
+
+# -- setpoints and actuators -----------------------------------------------------------------------------------------
+
+
+def attitude_target(s: Status) -> bytes | None:
+    """Return ATTITUDE_TARGET."""
+    if not s.armed:
+        return None
+    values = (s.time_us // 1000, *s.q_sp, *s.rate_sp_body, s.thrust_sp, 0)
+    return layout("ATTITUDE_TARGET").payload.pack(*values)
+
+
+def position_target_local_ned(s: Status) -> bytes | None:
+    """Return POSITION_TARGET_LOCAL_NED; the mask marks components that are not controlled."""
+    if not s.armed:
+        return None
+    values = (*s.pos_sp_ned, *s.vel_sp_ned, *s.acc_sp_ned, s.yaw_sp_rad, s.yawspeed_sp_rad_s)
+    mask = 0
+    for bit, value in zip((0, 1, 2, 3, 4, 5, 6, 7, 8, 10, 11), values, strict=True):
+        mask |= (not math.isfinite(value)) << bit
+    return layout("POSITION_TARGET_LOCAL_NED").payload.pack(s.time_us // 1000, *values, mask, LOCAL_NED)
+
+
+def position_target_global_int(s: Status) -> bytes | None:
+    """Return POSITION_TARGET_GLOBAL_INT, in automatic flight to a position."""
+    if not s.armed or not all(map(math.isfinite, s.pos_sp_ned)):
+        return None
+    ahead = [target - value for target, value in zip(s.pos_sp_ned, s.pos_ned, strict=True)]
+    place = s.position
+    north_deg, east_deg = (math.degrees(part / EARTH_RADIUS_M) for part in ahead[:2])
+    lat_deg, lon_deg = place.lat_deg + north_deg, place.lon_deg + east_deg / math.cos(math.radians(place.lat_deg))
+    where = (_degrees7(lat_deg), _degrees7(lon_deg), place.alt_amsl_m - ahead[2])
+    return layout("POSITION_TARGET_GLOBAL_INT").payload.pack(s.time_us // 1000, *where, *(0.0,) * 8, 0xFF8, 0)
+
+
+def servo_output_raw(s: Status) -> bytes:
+    """Return SERVO_OUTPUT_RAW: 1000 to 2000 from no to full duty, 900 while disarmed."""
+    pulses = [900 if not s.armed else round(1000.0 + 1000.0 * duty) for duty in s.motors[:16]]
+    pulses += [0] * (16 - len(pulses))
+    values = (s.time_us & 0xFFFFFFFF, *pulses[:8], 0, *pulses[8:])
+    return layout("SERVO_OUTPUT_RAW").payload.pack(*values)
+
+
+def actuator_output_status(s: Status) -> bytes:
+    """Return ACTUATOR_OUTPUT_STATUS."""
+    count = min(32, len(s.motors))
+    return layout("ACTUATOR_OUTPUT_STATUS").payload.pack(s.time_us, count, *s.motors[:32], *(0.0,) * (32 - count))
+
+
+def esc_info(s: Status) -> bytes:
+    """Return ESC_INFO of the first four motors."""
+    count = len(s.motors)
+    online = (1 << min(count, ESCS)) - 1
+    return layout("ESC_INFO").payload.pack(s.time_us, *(0,) * 4, 0, *(0,) * 4, *(32_767,) * 4, 0, count, 0, online)
+
+
+def esc_status(s: Status) -> bytes:
+    """Return ESC_STATUS of the first four motors."""
+    speeds = [round(RAD_S_TO_RPM * speed) for speed in s.rotor_rad_s[:ESCS]]
+    speeds += [0] * (ESCS - len(speeds))
+    volts = s.batteries[0].voltage_v if s.batteries else 0.0
+    share = s.batteries[0].current_a / max(1, len(s.motors)) if s.batteries else 0.0
+    return layout("ESC_STATUS").payload.pack(s.time_us, *speeds, *(volts,) * ESCS, *(share,) * ESCS, 0)
+
+
+# -- on request only -------------------------------------------------------------------------------------------------
+
+
+def flight_information(s: Status) -> bytes:
+    """Return FLIGHT_INFORMATION, without the times of arming and takeoff."""
+    return layout("FLIGHT_INFORMATION").payload.pack(0, 0, 0, s.time_us // 1000, 0)
+
+
+def protocol_version(_: Status) -> bytes:
+    """Return PROTOCOL_VERSION."""
+    return layout("PROTOCOL_VERSION").payload.pack(200, 100, 200, *(0,) * 16)
+
+
+def _millivolts(value: float) -> int:
+    return max(0, min(65_534, round(1e3 * value))) if math.isfinite(value) else 65_535
+
+
+def _centiamperes(value: float) -> int:
+    return _short(100.0 * value) if math.isfinite(value) else -1
+
+
+def _percent(value: float) -> int:
+    return max(0, min(100, round(100.0 * value))) if math.isfinite(value) else -1
+
+
+def _mean(values: Sequence[float]) -> float:
+    total = 0.0
+    for value in values:
+        total += value
+    return total / max(1, len(values))
+
+
+MESSAGES: dict[str, Payload] = {
+    function.__name__.upper(): function
+    for function in (
+        *(heartbeat, current_mode, sys_status, extended_sys_state, mission_current, home_position, system_time),
+        *(battery_status, attitude, attitude_quaternion, local_position_ned, global_position_int, gps_raw_int),
+        *(vfr_hud, altitude, odometry, estimator_status, highres_imu, scaled_imu, scaled_pressure, vibration),
+        *(attitude_target, position_target_local_ned, position_target_global_int, servo_output_raw),
+        *(actuator_output_status, esc_info, esc_status, flight_information, protocol_version),
+    )
+}
+"""The functions above, by the names of their messages."""
