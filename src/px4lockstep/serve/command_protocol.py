@@ -185,7 +185,7 @@ class CommandProtocol:
                 self._acknowledge(request, number, worst.code)
 
         for command in wanted:
-            self._vehicle.submit(command, on_result, arrival_s=request.now_s)
+            self._vehicle.submit(command, on_result)
 
     @staticmethod
     def _acknowledge(request: Request, number: int, result: int) -> None:

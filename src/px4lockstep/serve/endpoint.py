@@ -18,9 +18,11 @@ from px4lockstep.serve.mission_protocol import MissionProtocol
 from px4lockstep.serve.parameter_protocol import ParameterProtocol
 from px4lockstep.serve.request import Request
 from px4lockstep.serve.setpoint_protocol import SetpointProtocol
+from px4lockstep.serve.status import Status
 from px4lockstep.serve.streams import NORMAL, ONBOARD, Streams
 from px4lockstep.serve.telemetry import MESSAGES, heartbeat
-from px4lockstep.serve.vehicle import Status, Text, Vehicle
+from px4lockstep.serve.texts import Text
+from px4lockstep.serve.vehicle import Vehicle
 
 HEARTBEAT, PING, FILE_TRANSFER, TIMESYNC = 0, 4, 110, 111
 GROUND_STATION = 6
@@ -64,7 +66,7 @@ class Endpoint:
         try:
             for kind, ports in zip((NORMAL, ONBOARD), ports_of(instance), strict=True):
                 link = ServedLink(host, ports.bound, (partner_host, ports.partner), crc_extras())
-                self.channels.append(Channel(link, Streams(kind, vehicle.tick_us), instance + 1))
+                self.channels.append(Channel(link, Streams(kind, vehicle.spec.timeline.tick_us), instance + 1))
         except BaseException:
             self.close()
             raise

@@ -9,9 +9,9 @@ from px4lockstep.autopilots.mavlink.layouts import layout
 from px4lockstep.autopilots.mavlink.modes import LISTED, custom_mode
 from px4lockstep.serve.commands import ACCEPTED, DENIED, FAILED
 from px4lockstep.serve.request import Request
+from px4lockstep.serve.status import Status
 from px4lockstep.serve.streams import ALL, OFF
 from px4lockstep.serve.telemetry import MESSAGES
-from px4lockstep.serve.vehicle import Status
 
 GET_MESSAGE_INTERVAL, SET_MESSAGE_INTERVAL, REQUEST_MESSAGE, REQUEST_PROTOCOL_VERSION = 510, 511, 512, 519
 MESSAGE_COMMANDS = (GET_MESSAGE_INTERVAL, SET_MESSAGE_INTERVAL, REQUEST_MESSAGE, REQUEST_PROTOCOL_VERSION)

@@ -115,7 +115,7 @@ class MissionProtocol:
         number, message = request.number, request.message
         kind = getattr(message, "mission_type", MISSION)
         if number == SET_CURRENT:
-            self._vehicle.submit(SetCurrentItem(message.seq), self._show_current, arrival_s=request.now_s)
+            self._vehicle.submit(SetCurrentItem(message.seq), self._show_current)
         elif number == CLEAR_ALL and kind in (*KINDS, ALL_KINDS):
             self._clear(request, kind)
         elif kind not in KINDS:
@@ -200,7 +200,7 @@ class MissionProtocol:
                 self._upload = None
             self._acknowledge(upload.request, upload.kind, OK if result.is_accepted else ERROR, opaque_id(items))
 
-        self._vehicle.submit(_command(upload.kind, items), on_result, arrival_s=upload.request.now_s)
+        self._vehicle.submit(_command(upload.kind, items), on_result)
 
     def _clear(self, request: Request, kind: int) -> None:
         kinds = KINDS if kind == ALL_KINDS else (kind,)
@@ -216,7 +216,7 @@ class MissionProtocol:
 
         self._upload = self._download = None
         for each in kinds:
-            self._vehicle.submit(_command(each, ()), on_result, arrival_s=request.now_s)
+            self._vehicle.submit(_command(each, ()), on_result)
 
     # -- download ----------------------------------------------------------------------------------------------------
 

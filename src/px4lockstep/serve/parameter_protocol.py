@@ -68,7 +68,7 @@ class ParameterProtocol:
             else:
                 self._refuse(request, OUT_OF_RANGE)
 
-        self._vehicle.submit(SetParam(name, value), on_result, arrival_s=request.now_s)
+        self._vehicle.submit(SetParam(name, value), on_result)
 
     def _send_all(self, request: Request) -> None:
         values = self._vehicle.parameters

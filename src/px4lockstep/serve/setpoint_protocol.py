@@ -13,7 +13,8 @@ from px4lockstep.environment.projection import MapProjection
 from px4lockstep.serve.commands import Setpoint, Sticks
 from px4lockstep.serve.request import Request
 from px4lockstep.serve.telemetry import euler, yaw_of
-from px4lockstep.serve.vehicle import Text, Vehicle
+from px4lockstep.serve.texts import Text
+from px4lockstep.serve.vehicle import Vehicle
 
 MANUAL_CONTROL, SET_ATTITUDE_TARGET, SET_POSITION_TARGET_LOCAL_NED, SET_POSITION_TARGET_GLOBAL_INT = 69, 82, 84, 86
 NUMBERS = (MANUAL_CONTROL, SET_ATTITUDE_TARGET, SET_POSITION_TARGET_LOCAL_NED, SET_POSITION_TARGET_GLOBAL_INT)
@@ -45,19 +46,19 @@ class SetpointProtocol:
         message = request.message
         if request.number == MANUAL_CONTROL:
             if message.target in (0, request.channel.system):
-                self._submit(request, _sticks(message))
+                self._submit(_sticks(message))
         elif not request.is_addressed():
             return
         elif request.number == SET_ATTITUDE_TARGET:
-            self._submit(request, _attitude(message))
+            self._submit(_attitude(message))
         elif request.number == SET_POSITION_TARGET_LOCAL_NED:
-            self._submit(request, self._local(message))
+            self._submit(self._local(message))
         else:
-            self._submit(request, self._global(message))
+            self._submit(self._global(message))
 
-    def _submit(self, request: Request, command: Setpoint | Sticks | None) -> None:
+    def _submit(self, command: Setpoint | Sticks | None) -> None:
         if command is not None:
-            self._vehicle.submit(command, arrival_s=request.now_s)
+            self._vehicle.submit(command)
 
     def _refuse(self, text: str) -> None:
         if len(self.texts) < 10:

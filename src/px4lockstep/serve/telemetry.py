@@ -13,7 +13,7 @@ from collections.abc import Callable, Sequence
 from px4lockstep.autopilots.mavlink.layouts import layout
 from px4lockstep.autopilots.mavlink.modes import MISSION, STANDARD, base_mode, custom_mode
 from px4lockstep.sensors.magnetometer import earth_field_ned_gauss
-from px4lockstep.serve.vehicle import Status
+from px4lockstep.serve.status import Status
 
 QUADROTOR, PX4 = 2, 12
 TYPES = {3: 15, 4: QUADROTOR, 6: 13, 8: 14}
@@ -339,8 +339,8 @@ def esc_status(s: Status) -> bytes:
     speeds = [round(RAD_S_TO_RPM * speed) for speed in s.rotor_rad_s[:ESCS]]
     speeds += [0] * (ESCS - len(speeds))
     volts = s.batteries[0].voltage_v if s.batteries else 0.0
-    share = s.batteries[0].current_a / max(1, len(s.motors)) if s.batteries else 0.0
-    return layout("ESC_STATUS").payload.pack(s.time_us, *speeds, *(volts,) * ESCS, *(share,) * ESCS, 0)
+    currents = [*s.motor_currents_a[:ESCS], *(0.0,) * (ESCS - len(s.motor_currents_a))]
+    return layout("ESC_STATUS").payload.pack(s.time_us, *speeds, *(volts,) * ESCS, *currents, 0)
 
 
 # -- on request only -------------------------------------------------------------------------------------------------
