@@ -138,9 +138,8 @@ class RunFolder:
         are: a full disk may have space for the smaller ones.
         """
         failed: list[OutputError] = []
-        writers = (self._keep_commands, self._keep_recording, self._keep_log, self._keep_csv)
-        writers = (*writers, self._keep_exports, self._keep_ulog)
-        for write in (*writers, self._keep_summary):
+        first = (self._keep_commands, self._keep_recording, self._keep_log, self._keep_csv)
+        for write in (*first, self._keep_exports, self._keep_ulog, self._keep_summary):
             try:
                 write(run)
             except OutputError as error:

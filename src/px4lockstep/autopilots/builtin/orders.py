@@ -41,6 +41,12 @@ MODE_NAMES = {
 """The modes that it has, with PX4's names."""
 NO_ARMING = (requests.RETURN_MODE, requests.LAND_MODE, requests.DESCEND_MODE, requests.ORBIT_MODE)
 """Modes in which PX4 refuses to arm."""
+COUNTERS = {
+    int(requests.MISSION_MODE): "mission",
+    int(requests.RETURN_MODE): "return_home",
+    int(requests.LAND_MODE): "land",
+}
+"""The counter of requests, in the scenario's part of the bus, for each mode that has one."""
 UNHEALTHY = "Arming denied: Resolve system health failures first"
 SMALLEST_RADIUS_M, LARGEST_RADIUS_M = 1.0, 1e3
 DEFAULT_RADIUS_M, DEFAULT_ORBIT_M_S = 10.0, 1.0
@@ -200,12 +206,11 @@ class Orders:
         if why:
             return refused(f"Switching to mode '{MODE_NAMES[mode]}' is currently not possible: {why}")
         scenario = self._bus.scenario
-        counters = {requests.MISSION_MODE: "mission", requests.RETURN_MODE: "return_home", requests.LAND_MODE: "land"}
-        if mode in counters and mode == self.mode and not self._pilot.commander.acted:
+        if mode in COUNTERS and mode == self.mode and not self._pilot.commander.acted:
             return Result()  # as PX4: it goes on
         self._enter(mode)
-        if mode in counters:
-            setattr(scenario, counters[mode], int(getattr(scenario, counters[mode])) + 1)
+        if mode in COUNTERS:
+            setattr(scenario, COUNTERS[mode], int(getattr(scenario, COUNTERS[mode])) + 1)
         return Result()
 
     def _enter(self, mode: int) -> None:

@@ -107,7 +107,7 @@ class BuiltinSession(Session):
     def parameters(self) -> dict[str, float | int]:
         """The values of all parameters that are known here."""
         builtin = replace(self._builtin, mission=None, params={**self._builtin.params, **self._changed})
-        return builtin.parameters_with(self._model.params)[1] | self._stored
+        return {**builtin.parameters_with(self._model.params)[1], **self._stored}
 
     @property
     def has_set_parameters(self) -> bool:

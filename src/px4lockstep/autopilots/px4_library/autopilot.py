@@ -31,7 +31,7 @@ from px4lockstep.autopilots.builtin.schedule import period_us as module_period_u
 from px4lockstep.autopilots.fence import write_fence
 from px4lockstep.autopilots.kinds import KINDS
 from px4lockstep.autopilots.messages import Grow
-from px4lockstep.autopilots.px4_library import records, texts
+from px4lockstep.autopilots.px4_library import orders, records, texts
 from px4lockstep.autopilots.px4_library.exchange import FUNCTIONS, MAX_SILENT_TICKS, SILENT, STOPPED
 from px4lockstep.autopilots.px4_library.injectors import Injections, Injector, ticks_in
 from px4lockstep.autopilots.px4_library.logged import locate_rows, subscribe_logged
@@ -58,6 +58,7 @@ from px4lockstep.px4.fields import (
 )
 from px4lockstep.px4.missions import Mission
 from px4lockstep.px4.presets import STATE_INJECTION, Interface, Read
+from px4lockstep.scenario.commands import Command, Result
 from px4lockstep.vehicle.aircraft import Aircraft
 
 RATES = {
@@ -220,6 +221,15 @@ class Px4Session(Session):
                 self.px4.param_set(name, value)
         if params:
             notify(self.px4)
+
+    def obey(self, command: Command, time_us: int, core: Record) -> Result:
+        """Apply a command before a tick."""
+        return orders.obey(self.px4, command, core)
+
+    @property
+    def parameters(self) -> dict[str, float | int]:
+        """The values of the known parameters that PX4 has."""
+        return orders.parameters_of(self.px4)
 
     def check_ready(self, record: Record) -> None:
         """Check that PX4 flies with this record."""
