@@ -261,7 +261,7 @@ ORDER = (
     "bench",
     "view",
     "reports",
-    "serve",
+    "service",
     "cli",
     "__main__",
 )

@@ -20,8 +20,12 @@ from px4lockstep.scenario.commands import DENIED, UNSUPPORTED, Command, Result, 
 
 HOLD = 4
 REQUESTS = {
-    **{commands.StartMission: "mission", commands.Return: "return_home", commands.Land: "land"},
-    **{int(MISSION_MODE): "mission", int(RETURN_MODE): "return_home", int(LAND_MODE): "land"},
+    commands.StartMission: "mission",
+    commands.Return: "return_home",
+    commands.Land: "land",
+    int(MISSION_MODE): "mission",
+    int(RETURN_MODE): "return_home",
+    int(LAND_MODE): "land",
 }
 """The request in the scenario's part of the bus, by command and by mode."""
 

@@ -17,9 +17,9 @@ from typing import Any
 from px4lockstep.px4.commands import ALIASES
 from px4lockstep.px4.commands import Command as ItemCommand
 from px4lockstep.px4.fence import MAX_FENCE_POINTS, MAX_RALLY_POINTS
-from px4lockstep.serve.commands import Command, Item, Result, SetCurrentItem, SetFence, SetMission, SetRally
-from px4lockstep.serve.request import Request
-from px4lockstep.serve.vehicle import Vehicle
+from px4lockstep.service.commands import Command, Item, Result, SetCurrentItem, SetFence, SetMission, SetRally
+from px4lockstep.service.request import Request
+from px4lockstep.service.vehicle import Vehicle
 
 ITEM, REQUEST, SET_CURRENT, REQUEST_LIST, COUNT, CLEAR_ALL, ACK, REQUEST_INT, ITEM_INT = (
     39,

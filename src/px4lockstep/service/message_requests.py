@@ -7,11 +7,11 @@ import math
 
 from px4lockstep.autopilots.mavlink.layouts import layout
 from px4lockstep.autopilots.mavlink.modes import LISTED, custom_mode
-from px4lockstep.serve.commands import ACCEPTED, DENIED, FAILED
-from px4lockstep.serve.request import Request
-from px4lockstep.serve.status import Status
-from px4lockstep.serve.streams import ALL, OFF
-from px4lockstep.serve.telemetry import MESSAGES
+from px4lockstep.service.commands import ACCEPTED, DENIED, FAILED
+from px4lockstep.service.request import Request
+from px4lockstep.service.status import Status
+from px4lockstep.service.streams import ALL, OFF
+from px4lockstep.service.telemetry import MESSAGES
 
 GET_MESSAGE_INTERVAL, SET_MESSAGE_INTERVAL, REQUEST_MESSAGE, REQUEST_PROTOCOL_VERSION = 510, 511, 512, 519
 MESSAGE_COMMANDS = (GET_MESSAGE_INTERVAL, SET_MESSAGE_INTERVAL, REQUEST_MESSAGE, REQUEST_PROTOCOL_VERSION)

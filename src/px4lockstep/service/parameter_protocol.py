@@ -7,10 +7,10 @@ import struct
 import zlib
 from collections.abc import Iterable
 
-from px4lockstep.serve.channel import Channel
-from px4lockstep.serve.commands import Result, SetParam
-from px4lockstep.serve.request import Request
-from px4lockstep.serve.vehicle import Vehicle
+from px4lockstep.service.channel import Channel
+from px4lockstep.service.commands import Result, SetParam
+from px4lockstep.service.request import Request
+from px4lockstep.service.vehicle import Vehicle
 
 NUMBERS = PARAM_REQUEST_READ, PARAM_REQUEST_LIST, PARAM_SET = (20, 21, 23)
 INT32, REAL32, UINT32 = 6, 9, 5

@@ -4,7 +4,7 @@ from typing import Any, NamedTuple
 
 from px4lockstep.autopilots.mavlink.links import AUTOPILOT_COMPONENT
 from px4lockstep.autopilots.mavlink.served_link import Address
-from px4lockstep.serve.channel import Channel
+from px4lockstep.service.channel import Channel
 
 
 class Request(NamedTuple):

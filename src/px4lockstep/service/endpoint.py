@@ -11,18 +11,18 @@ from px4lockstep.autopilots.mavlink.layouts import layout
 from px4lockstep.autopilots.mavlink.links import AUTOPILOT_COMPONENT, HOST
 from px4lockstep.autopilots.mavlink.modes import MISSION
 from px4lockstep.autopilots.mavlink.served_link import Received, ServedLink
-from px4lockstep.serve import command_protocol, mission_protocol, parameter_protocol, setpoint_protocol
-from px4lockstep.serve.channel import Channel
-from px4lockstep.serve.command_protocol import CommandProtocol
-from px4lockstep.serve.mission_protocol import MissionProtocol
-from px4lockstep.serve.parameter_protocol import ParameterProtocol
-from px4lockstep.serve.request import Request
-from px4lockstep.serve.setpoint_protocol import SetpointProtocol
-from px4lockstep.serve.status import Status
-from px4lockstep.serve.streams import NORMAL, ONBOARD, Streams
-from px4lockstep.serve.telemetry import MESSAGES, heartbeat
-from px4lockstep.serve.texts import Text
-from px4lockstep.serve.vehicle import Vehicle
+from px4lockstep.service import command_protocol, mission_protocol, parameter_protocol, setpoint_protocol
+from px4lockstep.service.channel import Channel
+from px4lockstep.service.command_protocol import CommandProtocol
+from px4lockstep.service.mission_protocol import MissionProtocol
+from px4lockstep.service.parameter_protocol import ParameterProtocol
+from px4lockstep.service.request import Request
+from px4lockstep.service.setpoint_protocol import SetpointProtocol
+from px4lockstep.service.status import Status
+from px4lockstep.service.streams import NORMAL, ONBOARD, Streams
+from px4lockstep.service.telemetry import MESSAGES, heartbeat
+from px4lockstep.service.texts import Text
+from px4lockstep.service.vehicle import Vehicle
 
 HEARTBEAT, PING, FILE_TRANSFER, TIMESYNC = 0, 4, 110, 111
 GROUND_STATION = 6

@@ -11,11 +11,11 @@ from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 from px4lockstep.autopilots.mavlink.modes import LISTED, MISSION, nav_state
-from px4lockstep.serve import commands
-from px4lockstep.serve.commands import ACCEPTED, DENIED, TEMPORARILY_REJECTED, UNSUPPORTED, Command, Result
-from px4lockstep.serve.message_requests import MESSAGE_COMMANDS, answer_message_command
-from px4lockstep.serve.request import Request
-from px4lockstep.serve.vehicle import Vehicle
+from px4lockstep.service import commands
+from px4lockstep.service.commands import ACCEPTED, DENIED, TEMPORARILY_REJECTED, UNSUPPORTED, Command, Result
+from px4lockstep.service.message_requests import MESSAGE_COMMANDS, answer_message_command
+from px4lockstep.service.request import Request
+from px4lockstep.service.vehicle import Vehicle
 
 NUMBERS = COMMAND_INT, COMMAND_LONG, SET_MODE = (75, 76, 11)
 DO_SET_MODE = 176

@@ -6,7 +6,7 @@ simulated time, as measured on its development version of August 2026.
 
 import math
 
-from px4lockstep.serve.telemetry import MESSAGES
+from px4lockstep.service.telemetry import MESSAGES
 
 SECOND_US = 1_000_000
 NORMAL, ONBOARD = 0, 1

@@ -24,8 +24,8 @@ from px4lockstep.io import release_pages
 from px4lockstep.log.rows import hold_rows
 from px4lockstep.scenario import commands
 from px4lockstep.scenario.commands import Command, Result, Row
-from px4lockstep.serve.status import ON_GROUND, Place, Status, StatusReader, Uploads
-from px4lockstep.serve.texts import Text, text_of_result, texts_between
+from px4lockstep.service.status import ON_GROUND, Place, Status, StatusReader, Uploads
+from px4lockstep.service.texts import Text, text_of_result, texts_between
 from px4lockstep.spec.build import Flight, build
 from px4lockstep.spec.load import change_spec
 from px4lockstep.spec.own_parts import changed_copy

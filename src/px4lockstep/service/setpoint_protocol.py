@@ -10,11 +10,11 @@ import math
 from typing import Any
 
 from px4lockstep.environment.projection import MapProjection
-from px4lockstep.serve.commands import Setpoint, Sticks
-from px4lockstep.serve.request import Request
-from px4lockstep.serve.telemetry import euler, yaw_of
-from px4lockstep.serve.texts import Text
-from px4lockstep.serve.vehicle import Vehicle
+from px4lockstep.service.commands import Setpoint, Sticks
+from px4lockstep.service.request import Request
+from px4lockstep.service.telemetry import euler, yaw_of
+from px4lockstep.service.texts import Text
+from px4lockstep.service.vehicle import Vehicle
 
 MANUAL_CONTROL, SET_ATTITUDE_TARGET, SET_POSITION_TARGET_LOCAL_NED, SET_POSITION_TARGET_GLOBAL_INT = 69, 82, 84, 86
 NUMBERS = (MANUAL_CONTROL, SET_ATTITUDE_TARGET, SET_POSITION_TARGET_LOCAL_NED, SET_POSITION_TARGET_GLOBAL_INT)

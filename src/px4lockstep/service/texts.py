@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 
 from px4lockstep.scenario.commands import Disarm, Result, Row
-from px4lockstep.serve.status import COMPLETE, ON_GROUND, Status
+from px4lockstep.service.status import COMPLETE, ON_GROUND, Status
 
 EMERGENCY, CRITICAL, WARNING, INFO = 0, 2, 4, 6
 """MAVLink's MAV_SEVERITY."""

@@ -13,7 +13,7 @@ from collections.abc import Callable, Sequence
 from px4lockstep.autopilots.mavlink.layouts import layout
 from px4lockstep.autopilots.mavlink.modes import MISSION, STANDARD, base_mode, custom_mode
 from px4lockstep.sensors.magnetometer import earth_field_ned_gauss
-from px4lockstep.serve.status import Status
+from px4lockstep.service.status import Status
 
 QUADROTOR, PX4 = 2, 12
 TYPES = {3: 15, 4: QUADROTOR, 6: 13, 8: 14}

@@ -6,7 +6,7 @@ from px4lockstep.autopilots.mavlink.frame import frame
 from px4lockstep.autopilots.mavlink.layouts import Layout, layout
 from px4lockstep.autopilots.mavlink.links import AUTOPILOT_COMPONENT
 from px4lockstep.autopilots.mavlink.served_link import Address, ServedLink
-from px4lockstep.serve.streams import Streams
+from px4lockstep.service.streams import Streams
 
 GCS_SILENCE_S = 2.5
 """PX4 sends texts to a link from which a ground station was heard within this time."""

@@ -10,7 +10,7 @@ import time
 from collections.abc import Callable, Sequence
 
 from px4lockstep.engine.pace import MAX_LAG_S
-from px4lockstep.serve.endpoint import Endpoint
+from px4lockstep.service.endpoint import Endpoint
 
 POLL_S = 0.1
 """Longest wait before `is_over` is asked again."""
