@@ -149,7 +149,7 @@ class Endpoint:
     # -- send --------------------------------------------------------------------------------------------------------
 
     def send(self, now_s: float) -> None:
-        """Send what is due at the vehicle's time, and the answers that are waiting."""
+        """Prepare what is due at the vehicle's time; `flush` sends it."""
         time_us = self.vehicle.time_us
         status: Status | None = None
         payloads: dict[str, bytes | None] = {}
@@ -170,6 +170,9 @@ class Endpoint:
                     channel.send_payload(name, payload)
         if any(channel.link.is_heard for channel in self.channels):
             self._send_events(status or self.vehicle.status, now_s)
+
+    def flush(self) -> None:
+        """Send what is prepared, and the answers that are waiting."""
         for channel in self.channels:
             channel.link.flush()
 

@@ -14,6 +14,8 @@ from px4lockstep.service.endpoint import Endpoint
 
 POLL_S = 0.1
 """Longest wait before `is_over` is asked again."""
+FLUSH_S = 0.002
+"""A server that does not wait sends this often; what is due meanwhile goes into the same datagrams."""
 
 
 class Loop:
@@ -30,7 +32,7 @@ class Loop:
         self.speed = speed
         self.lost_s = 0.0
         """Wall-clock time by which the flight took longer than the pace."""
-        self._start_s = self._due_s = time.perf_counter()
+        self._start_s = self._due_s = self._flushed_s = time.perf_counter()
 
     def step(self, until_us: int | None = None) -> None:
         """Fly up to the next look at the network, at most up to a time; send what is due, and keep the pace."""
@@ -42,6 +44,12 @@ class Loop:
             endpoint.send(self._now_s())
         self._wait(step_us)
 
+    def flush(self) -> None:
+        """Send what is waiting to be sent."""
+        self._flushed_s = time.perf_counter()
+        for endpoint in self._endpoints:
+            endpoint.flush()
+
     def run(self, is_over: Callable[[], bool]) -> None:
         """Serve until it is over."""
         while not is_over():
@@ -52,7 +60,7 @@ class Loop:
         end_s = time.perf_counter() + wait_s
         while True:
             left_s = max(0.0, min(end_s - time.perf_counter(), POLL_S))
-            for link in select.select(list(self._links), [], [], left_s)[0]:
+            for link in select.select(self._links, [], [], left_s)[0]:
                 self._links[link].receive(self._now_s())
             if end_s <= time.perf_counter():
                 break
@@ -70,4 +78,7 @@ class Loop:
         elif late_s > 0.0:
             self.lost_s += late_s
             self._due_s += late_s
-        self.serve(max(0.0, self._due_s - now_s))
+        left_s = max(0.0, self._due_s - now_s)
+        if left_s > 0.0 or now_s - self._flushed_s > FLUSH_S:
+            self.flush()
+        self.serve(left_s)
