@@ -29,6 +29,7 @@ from px4lockstep.cli.experiment_commands import experiments_app
 from px4lockstep.cli.help import Group, Root
 from px4lockstep.cli.params_commands import params_app
 from px4lockstep.cli.response_commands import responses_app
+from px4lockstep.cli.serve_commands import serve_app
 from px4lockstep.cli.spec_commands import spec_app
 
 app = typer.Typer(
@@ -438,3 +439,4 @@ def uorb_verify(lib: LibOption = None, msg: MsgOption = None, as_json: JsonOptio
 app.add_typer(campaign_app, name="campaign")
 app.add_typer(responses_app)
 app.add_typer(experiments_app)
+app.add_typer(serve_app)

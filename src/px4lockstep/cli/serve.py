@@ -1,10 +1,10 @@
 """`px4lockstep serve`: vehicles for ground stations and applications."""
 
 import math
-from collections.abc import Iterator, Sequence
+import sys
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
-from typing import Any
 
 from px4lockstep.cli.interrupts import interrupts
 from px4lockstep.cli.output import print_json, write_err, write_out
@@ -15,6 +15,7 @@ from px4lockstep.flights.tables import run_rows
 from px4lockstep.service.endpoint import MAX_INSTANCE, Endpoint, ports_of
 from px4lockstep.service.loop import Loop
 from px4lockstep.service.speed import speed_overrides
+from px4lockstep.service.status import Status
 from px4lockstep.service.vehicle import Vehicle
 from px4lockstep.spec.load import load_spec
 from px4lockstep.spec.spec import Spec
@@ -22,8 +23,6 @@ from px4lockstep.spec.spec import Spec
 ENDED, FAILED = 0, 1
 MAX_SPEED, MIN_SPEED = 1e4, 1e-2
 RUNS = Path("runs")
-VIEW_S = 0.04
-"""Wall-clock time between two poses in the viewer."""
 
 
 def serve_spec(
@@ -48,13 +47,13 @@ def serve_spec(
         given = f"--instance {instance} --count {count}"
         raise InputError(f"{given}: instances must be 0 to {MAX_INSTANCE}, and there must be at least one vehicle")
     loaded = load_spec(spec_source(spec), {}, list(settings), trust=trust)
-    loaded = load_spec(spec_source(spec), speed_overrides(loaded, factor), list(settings), trust=trust)
+    overrides = speed_overrides(loaded, factor)
     root = None if no_record else record or RUNS
     with interrupts.deferred(), ExitStack() as stack:
         endpoints = []
         for number in range(instance, instance + count):
             folder = root if root is None or count == 1 else root / f"instance-{number}"
-            vehicle = Vehicle(loaded, seed=seed, record=folder)
+            vehicle = Vehicle(loaded, seed=seed, overrides=overrides, record=folder)
             stack.callback(vehicle.close)
             endpoint = Endpoint(vehicle, number, host)
             stack.callback(endpoint.close)
@@ -95,7 +94,8 @@ def _tell_addresses(endpoints: Sequence[Endpoint], host: str) -> None:
             f"{ground.partner} (or send to {host}:{ground.bound}), applications on UDP {api.partner} (or send to "
             f"{host}:{api.bound})\n"
         )
-    write_out("Ctrl-C ends the service\n", flush=True)
+    write_out("Ctrl-C ends the service\n")
+    sys.stdout.flush()
 
 
 def _serve(loop: Loop, endpoints: Sequence[Endpoint], *, view: bool) -> LockstepError | None:
@@ -115,7 +115,7 @@ def _serve(loop: Loop, endpoints: Sequence[Endpoint], *, view: bool) -> Lockstep
 
 
 @contextmanager
-def _shown(spec: Spec, is_wanted: bool) -> Iterator[Any]:
+def _shown(spec: Spec, is_wanted: bool) -> Iterator[Callable[[Status], None] | None]:
     """Open the viewer if it is wanted; give a function that shows a status."""
     if not is_wanted:
         yield None
@@ -123,7 +123,8 @@ def _shown(spec: Spec, is_wanted: bool) -> Iterator[Any]:
     from px4lockstep.cli.serve_view import LivePage
 
     page = LivePage(spec)
-    write_out(f"viewer: {page.url}\n", flush=True)
+    write_out(f"viewer: {page.url}\n")
+    sys.stdout.flush()
     try:
         yield page.show
     finally:

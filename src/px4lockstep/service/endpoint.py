@@ -33,6 +33,8 @@ QUIET_STEP_US = 50_000
 REACHED_US = 1_000_000
 """MISSION_ITEM_REACHED is repeated at this interval."""
 TEXT_BYTES = 50
+MAX_INSTANCE = 200
+"""Highest instance: its ports are not those of other links."""
 NAK, NOT_SUPPORTED = 129, 7
 """Of MAVLink's file transfer: refusal of a request, and its reason."""
 

@@ -4,7 +4,7 @@ Clients send setpoints and heartbeats in wall-clock time, but the vehicle's time
 simulator multiplies these timeouts by its speed factor, and so does a served vehicle.
 """
 
-from px4lockstep.flights.parameters import flown_parameters
+from px4lockstep.flights.parameters import parameters_of
 from px4lockstep.px4.parameters import known_parameters
 from px4lockstep.spec.spec import Spec
 
@@ -12,3 +12,13 @@ TIMEOUTS = ("COM_OF_LOSS_T", "COM_RC_LOSS_T", "COM_DISARM_PRFLT")
 """PX4's also has COM_DL_LOSS_T, the loss of the ground station, to which a served vehicle does not react."""
 MAX_FACTOR = 100.0
 """Factor of a vehicle without a pace."""
+
+
+def speed_overrides(spec: Spec, speed: float) -> dict[str, float]:
+    """Return the timeouts for a speed as overrides of a spec; none at real time or slower."""
+    if speed <= 1.0:
+        return {}
+    flown, known = parameters_of(spec), known_parameters()
+    changed = {name: flown[name] * min(speed, MAX_FACTOR) for name in TIMEOUTS if flown.get(name, 0.0) > 0.0}
+    limits = {name: known[name].maximum or value for name, value in changed.items()}
+    return {f"autopilot.params.{name}": float(min(value, limits[name])) for name, value in changed.items()}
