@@ -72,6 +72,7 @@ if TYPE_CHECKING:
     from px4lockstep.sensors.gps import Gps
     from px4lockstep.sensors.imu import Gyro, Imu
     from px4lockstep.sensors.suite import SensorConfig, SensorSuite
+    from px4lockstep.service.front import ServedVehicle, serve
     from px4lockstep.spec.build import Flight, build
     from px4lockstep.spec.load import load_aircraft, load_spec
     from px4lockstep.spec.spec import Spec
@@ -89,6 +90,7 @@ __all__ = ["__version__"]
 __all__ += ["Branch", "Compared", "Diff", "Flight", "Forked", "LogDiff", "Recording", "Replay", "Run", "SavedRun"]
 __all__ += ["Simulation", "Spec", "branch", "build", "compare", "determinism", "diff", "diff_logs", "fly", "fork"]
 __all__ += ["load_aircraft", "load_spec", "read_recording", "read_run", "replay", "simulate", "summarize", "to_toml"]
+__all__ += ["ServedVehicle", "serve"]
 # Campaigns of many flights, and their metrics.
 __all__ += ["CriterionTable", "MetricTable", "Signals", "load_campaign", "measure", "metrics_of", "passes"]
 __all__ += ["run_campaign"]
@@ -163,6 +165,7 @@ _HOMES = {
     "sensors.gps": "Gps",
     "sensors.imu": "Gyro Imu",
     "sensors.suite": "SensorConfig SensorSuite",
+    "service.front": "ServedVehicle serve",
     "spec.build": "Flight build",
     "spec.load": "load_aircraft load_spec",
     "spec.spec": "Spec",

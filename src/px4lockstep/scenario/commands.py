@@ -271,11 +271,15 @@ class Row:
 
     def to_json(self) -> str:
         """Return it as a line of a file, the same for equal rows."""
+        return json.dumps(self.data, separators=(",", ":"), ensure_ascii=False, allow_nan=False)
+
+    @property
+    def data(self) -> dict[str, Any]:
+        """The object of its line."""
         values = dataclasses.asdict(self.command)
         line: dict[str, Any] = {"time_us": self.time_us, "arrival_s": round(self.arrival_s, 6)}
         line |= {"command": self.command.name, "values": _without_nan(values)}
-        line |= {"code": self.result.code, "text": self.result.text}
-        return json.dumps(line, separators=(",", ":"), ensure_ascii=False, allow_nan=False)
+        return line | {"code": self.result.code, "text": self.result.text}
 
 
 def _without_nan(value: Any) -> Any:
@@ -305,14 +309,15 @@ def rows_of(text: str, source: str) -> tuple[Row, ...]:
             data = json.loads(line)
         except ValueError as error:
             raise InputError(f"{where} is not JSON: {error}") from None
-        row = _row(data, where)
+        row = row_of_data(data, where)
         if rows and row.time_us < rows[-1].time_us:
             raise InputError(f"{where}: time_us = {row.time_us} is before the line above, {rows[-1].time_us}")
         rows.append(row)
     return tuple(rows)
 
 
-def _row(data: Any, where: str) -> Row:
+def row_of_data(data: Any, where: str) -> Row:
+    """Return the row of a line's object; errors begin with `where`."""
     if not isinstance(data, dict):
         raise InputError(f"{where} must be an object with time_us, command and values")
     time_us, name, values = data.get("time_us"), data.get("command"), data.get("values", {})

@@ -77,6 +77,8 @@ class Vehicle:
         self._offset_us = 0
         self._queue: list[tuple[Command, OnResult | None, float]] = []
         self._texts: list[Text] = []
+        self.all_texts: list[Text] = []
+        """The last messages, whether or not `texts` has returned them."""
         self.last_run: Run | None = None
         """The flight that ended last, at a reset or at `close`."""
         self.folders: list[Path] = []
@@ -203,6 +205,7 @@ class Vehicle:
 
     def _say(self, texts: list[Text]) -> None:
         self._texts = [*self._texts, *texts][-MAX_TEXTS:]
+        self.all_texts = [*self.all_texts, *texts][-MAX_TEXTS:]
 
     def _note(self, row: Row) -> None:
         """Note a command that was given: its message, and what it uploaded."""
