@@ -27,8 +27,17 @@ from px4lockstep.service.vehicle import Vehicle
 FIRST_S = 60.0
 PAUSE_S = 0.01
 """Wall-clock time between two looks at the requests while the vehicle is paused."""
-SHOWN: tuple[str, ...] = ("time_us", "armed", "nav_state", "failsafe", "landed_state", "why_not_armable", "has_position", "is_crashed")
-SHOWN += ("pos_ned", "vel_ned", "q_bn", "omega_body", "home_ned", "wind_ned", "motors")
+SHOWN: tuple[str, ...] = (
+    "time_us",
+    "armed",
+    "nav_state",
+    "failsafe",
+    "landed_state",
+    "why_not_armable",
+    "has_position",
+    "is_crashed",
+)
+SHOWN += ("has_position", "is_crashed", "pos_ned", "vel_ned", "q_bn", "omega_body", "home_ned", "wind_ned", "motors")
 """What the answer to `status` has of the vehicle's status."""
 
 
@@ -75,7 +84,9 @@ class Service:
         self._when_there: Callable[[], None] | None = None
         speed = math.inf if options["speed"] is None else float(options["speed"])
         spec = loaded(options["spec"], options["overrides"], options["seed"], trust=options["trust"])
-        self.vehicle = Vehicle(spec, overrides=speed_overrides(spec, speed), record=options["record"])
+        self.vehicle = Vehicle(
+            spec, overrides=speed_overrides(spec, speed), record=options["record"], plots=options["plots"]
+        )
         instance = int(options["instance"])
         self.endpoint = Endpoint(self.vehicle, instance, options["host"])
         self._loop = Loop([self.endpoint], speed)

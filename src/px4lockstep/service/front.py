@@ -29,7 +29,7 @@ from px4lockstep.scenario.commands import Command, InjectFailure, Reset, Result,
 from px4lockstep.service.child import Lines
 from px4lockstep.timebase import seconds_to_us
 
-START_S = 120.0
+START_S = 600.0
 """Longest wait for the vehicle: the first start compiles the simulation."""
 ANSWER_S = 60.0
 END_S = 60.0
@@ -52,6 +52,7 @@ class Options:
     record: str
     trust: bool
     paused: bool
+    plots: bool
 
 
 class ServedVehicle:
@@ -344,5 +345,7 @@ def serve(
     keeps = record is not None
     folder = str(record) if record is not None else tempfile.mkdtemp(prefix="px4lockstep-serve-")
     changes = dict(overrides or {})
-    options = Options(os.fspath(spec), changes, seed, _checked_speed(speed), instance, host, folder, trust, paused)
+    options = Options(
+        os.fspath(spec), changes, seed, _checked_speed(speed), instance, host, folder, trust, paused, keeps
+    )
     return ServedVehicle(options, keeps=keeps)

@@ -57,6 +57,7 @@ class Vehicle:
         seed: Random seed.
         overrides: Values by dotted key that replace the spec's.
         record: Folder in which each flight gets a run folder; None writes nothing.
+        plots: Whether run folders have a figure.
 
     Raises:
         InputError: If the spec is invalid, or its autopilot can't be served.
@@ -69,10 +70,12 @@ class Vehicle:
         seed: int | None = None,
         overrides: Mapping[str, Any] | None = None,
         record: str | Path | None = None,
+        plots: bool = True,
     ) -> None:
         changes = {**(overrides or {}), "timeline.t_end_s": "none"}
         self.spec = served_spec(loaded(spec, changes, seed))
         self._record = None if record is None else Path(record)
+        self._draws = plots
         self._start_s = time.perf_counter()
         self._offset_us = 0
         self._queue: list[tuple[Command, OnResult | None, float]] = []
@@ -247,7 +250,8 @@ class Vehicle:
             self._folder.spec = run.spec
             write_spec(run.spec, self._folder.path)
             self._folder.keep(run)
-            self._folder.draw(run)
+            if self._draws:
+                self._folder.draw(run)
             self._folder.close(run)
             self.folders.append(self._folder.path)
         return simulation.time_us
