@@ -3,7 +3,6 @@
 Nothing here changes a flight except through the commands that protocols submit to the vehicle.
 """
 
-from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from px4lockstep.autopilots.mavlink.dialect import Dialect, crc_extras
@@ -14,6 +13,7 @@ from px4lockstep.autopilots.mavlink.served_link import Received, ServedLink
 from px4lockstep.service import command_protocol, mission_protocol, parameter_protocol, setpoint_protocol
 from px4lockstep.service.channel import Channel
 from px4lockstep.service.command_protocol import CommandProtocol
+from px4lockstep.service.commands import Item
 from px4lockstep.service.mission_protocol import MissionProtocol
 from px4lockstep.service.parameter_protocol import ParameterProtocol
 from px4lockstep.service.request import Request
@@ -33,6 +33,10 @@ QUIET_STEP_US = 50_000
 REACHED_US = 1_000_000
 """MISSION_ITEM_REACHED is repeated at this interval."""
 TEXT_BYTES = 50
+MAX_TEXTS = 20
+"""Texts about refusals that are kept until they are sent; a stream of invalid setpoints makes one each."""
+CRITICAL = 2
+"""MAV_SEVERITY_CRITICAL."""
 MAX_INSTANCE = 200
 """Highest instance: its ports are not those of other links."""
 NAK, NOT_SUPPORTED = 129, 7
@@ -73,17 +77,17 @@ class Endpoint:
             self.close()
             raise
         self._dialect = Dialect(instance + 1, AUTOPILOT_COMPONENT)
-        self._missions = MissionProtocol(vehicle)
-        self._setpoints = SetpointProtocol(vehicle)
+        self._texts: list[Text] = []
+        stored: dict[int, tuple[Item, ...]] = dict.fromkeys(mission_protocol.KINDS, ())
+        self._missions = {channel: MissionProtocol(vehicle, stored, self._say) for channel in self.channels}
         takers = (
             (command_protocol.NUMBERS, CommandProtocol(vehicle)),
             (parameter_protocol.NUMBERS, ParameterProtocol(vehicle, self.channels)),
-            (mission_protocol.NUMBERS, self._missions),
-            (setpoint_protocol.NUMBERS, self._setpoints),
+            (setpoint_protocol.NUMBERS, SetpointProtocol(vehicle, self._say)),
         )
         self._takers: dict[int, Any] = {number: taker.take for numbers, taker in takers for number in numbers}
+        self._takers |= dict.fromkeys(mission_protocol.NUMBERS, self._take_mission)
         self._takers |= {PING: self._take_ping, TIMESYNC: self._take_timesync, FILE_TRANSFER: self._take_file_transfer}
-        self._texts: list[Text] = []
         self._text_id = 0
         self._shown: tuple[int, ...] = ()
         self._reached, self._reached_us = -1, 0
@@ -107,7 +111,8 @@ class Endpoint:
         for channel in self.channels:
             for received in channel.link.receive():
                 self._take(received, channel, now_s)
-        self._missions.step(now_s)
+        for missions in self._missions.values():
+            missions.step(now_s)
 
     def _take(self, received: Received, channel: Channel, now_s: float) -> None:
         frame = received.frame
@@ -129,6 +134,14 @@ class Endpoint:
         for channel in self.channels:
             if channel is not source and channel.link.is_heard:
                 channel.link.send(raw)
+
+    def _say(self, text: str) -> None:
+        """Send a text about a refusal."""
+        if len(self._texts) < MAX_TEXTS:
+            self._texts.append(Text(CRITICAL, text))
+
+    def _take_mission(self, request: Request) -> None:
+        self._missions[request.channel].take(request)
 
     def _take_ping(self, request: Request) -> None:
         message = request.message
@@ -191,10 +204,13 @@ class Endpoint:
     def _send_events(self, status: Status, now_s: float) -> None:
         mission = status.mission
         shown = (mission.current, mission.count, mission.state, mission.mission_id, mission.fence_id, mission.rally_id)
-        if shown != self._shown or self._missions.is_current_due:
-            if self._shown or self._missions.is_current_due:
+        is_asked = any(missions.is_current_due for missions in self._missions.values())
+        if shown != self._shown or is_asked:
+            if self._shown or is_asked:
                 self._send_all("MISSION_CURRENT", MESSAGES["MISSION_CURRENT"](status))
-            self._shown, self._missions.is_current_due = shown, False
+            self._shown = shown
+            for missions in self._missions.values():
+                missions.is_current_due = False
         is_new = mission.reached != self._reached
         is_again = status.nav_state == MISSION and status.time_us - self._reached_us >= REACHED_US
         if is_new or is_again:
@@ -210,8 +226,8 @@ class Endpoint:
 
     def _send_texts(self, now_s: float) -> None:
         """Send texts in chunks to links with a ground station."""
-        texts: Sequence[Text] = (*self.vehicle.texts(), *self._setpoints.texts)
-        self._setpoints.texts.clear()
+        texts = (*self.vehicle.texts(), *self._texts)
+        self._texts.clear()
         for text in texts:
             raw = text.text.encode()
             parts = [raw[i : i + TEXT_BYTES] for i in range(0, len(raw), TEXT_BYTES)]

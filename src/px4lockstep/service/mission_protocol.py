@@ -1,6 +1,6 @@
 """MAVLink's mission protocol: upload, download and deletion of the mission, the geofence and the rally points.
 
-As with PX4, one transfer runs at a time; who else begins one is told that the vehicle is busy. An upload requests item
+As with PX4, one transfer runs on a link at a time; who else begins one is told that it is busy. An upload requests item
 by item, again after `AGAIN_S`, and is given up after `GIVE_UP_S` without one. Its end is acknowledged when the vehicle
 has taken it. These times are wall-clock times, like those of clients.
 
@@ -48,6 +48,8 @@ ALLOWED = {
     RALLY: frozenset((5100,)),
 }
 """Commands of items, by kind."""
+INTEGER_FRAMES = {0: 5, 3: 6}
+"""Frames with integer coordinates, in which PX4 stores items."""
 DEGREES7 = 1e7
 PACKED = struct.Struct("<7dHBB")
 
@@ -71,6 +73,7 @@ class Download:
     client: object
     kind: int
     heard_s: float
+    sent: int = -1  # the last item
 
 
 def opaque_id(items: Sequence[Item]) -> int:
@@ -85,23 +88,20 @@ def opaque_id(items: Sequence[Item]) -> int:
 class MissionProtocol:
     """Takes items from clients, and gives them back."""
 
-    def __init__(self, vehicle: Vehicle) -> None:
+    def __init__(self, vehicle: Vehicle, stored: dict[int, tuple[Item, ...]], say: Callable[[str], None]) -> None:
         self._vehicle = vehicle
+        self._say = say
         self._stored: dict[int, tuple[Item, ...]] = dict.fromkeys(KINDS, ())
         self._upload: Upload | None = None
         self._download: Download | None = None
         self.is_current_due = False
         """Whether MISSION_CURRENT has to be sent at once, in answer to a change of the current item."""
 
-    def store(self, kind: int, items: tuple[Item, ...]) -> None:
-        """Set the items that the vehicle has without an upload."""
-        self._stored[kind] = items
-
     def step(self, now_s: float) -> None:
         """Request an item again, and give up transfers that have stopped."""
         upload, download = self._upload, self._download
         if upload is not None and now_s - upload.heard_s > GIVE_UP_S:
-            self._acknowledge(upload.request, upload.kind, ERROR)
+            self._say("Mission sync timeout")
             self._upload = None
         elif upload is not None and len(upload.items) < upload.count and now_s - upload.asked_s > AGAIN_S:
             self._ask(upload, now_s)
@@ -116,10 +116,10 @@ class MissionProtocol:
         kind = getattr(message, "mission_type", MISSION)
         if number == SET_CURRENT:
             self._vehicle.submit(SetCurrentItem(message.seq), self._show_current)
-        elif number == CLEAR_ALL and kind in (*KINDS, ALL_KINDS):
+        elif number == CLEAR_ALL:
             self._clear(request, kind)
         elif kind not in KINDS:
-            self._acknowledge(request, kind, UNSUPPORTED)
+            self._acknowledge(request, kind, NO_SPACE)
         elif number == ACK:
             if self._download is not None and self._download.client == request.client:
                 self._download = None
@@ -127,6 +127,7 @@ class MissionProtocol:
                 self._upload = None
         elif self._is_busy(request):
             if number in (COUNT, REQUEST_LIST):
+                self._say("WPM: IGN: Busy")
                 self._acknowledge(request, kind, ERROR)
         elif number == COUNT:
             self._begin(request, kind)
@@ -181,6 +182,7 @@ class MissionProtocol:
             return
         result = _check(message, kind)
         if result != OK:
+            self._say("IGN MISSION_ITEM: Invalid item")
             self._upload = None
             self._acknowledge(request, kind, result)
             return
@@ -203,7 +205,9 @@ class MissionProtocol:
         self._vehicle.submit(_command(upload.kind, items), on_result)
 
     def _clear(self, request: Request, kind: int) -> None:
-        kinds = KINDS if kind == ALL_KINDS else (kind,)
+        kinds = KINDS if kind == ALL_KINDS else (kind,) if kind in KINDS else ()
+        if not kinds:  # as measured: PX4 accepts to delete what it does not know
+            self._acknowledge(request, kind, OK)
         results: list[Result] = []
 
         def on_result(result: Result) -> None:
@@ -222,10 +226,12 @@ class MissionProtocol:
 
     def _send_item(self, request: Request, kind: int) -> None:
         items, number = self._stored[kind], request.message.seq
-        if self._download is None or number >= len(items):
+        download = self._download
+        if download is None or number >= len(items) or number not in (download.sent, download.sent + 1):
+            self._say("WPM: REJ. CMD: Req. WP was unexpected")
             self._acknowledge(request, kind, ERROR)
             return
-        self._download.heard_s = request.now_s
+        download.heard_s, download.sent = request.now_s, number
         item = items[number]
         fields = {f"param{i}": value for i, value in enumerate(item.params, 1)}
         fields |= {"seq": number, "command": item.command, "frame": item.frame, "autocontinue": item.autocontinue}
@@ -262,7 +268,8 @@ def _item_of(request: Request) -> Item:
     if request.number == ITEM_INT and message.frame in PLACE_FRAMES:
         x, y = x / DEGREES7, y / DEGREES7
     z = message.z if math.isfinite(message.z) else math.nan
-    return Item(message.frame, message.command, params, x, y, z, message.autocontinue)
+    frame = INTEGER_FRAMES.get(message.frame, message.frame)
+    return Item(frame, message.command, params, x, y, z, message.autocontinue)
 
 
 def _command(kind: int, items: tuple[Item, ...]) -> Command:

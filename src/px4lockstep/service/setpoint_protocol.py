@@ -7,13 +7,13 @@ Reference: https://mavlink.io/en/services/offboard_control.html
 """
 
 import math
+from collections.abc import Callable
 from typing import Any
 
 from px4lockstep.environment.projection import MapProjection
 from px4lockstep.service.commands import Setpoint, Sticks
 from px4lockstep.service.request import Request
 from px4lockstep.service.telemetry import euler, yaw_of
-from px4lockstep.service.texts import Text
 from px4lockstep.service.vehicle import Vehicle
 
 MANUAL_CONTROL, SET_ATTITUDE_TARGET, SET_POSITION_TARGET_LOCAL_NED, SET_POSITION_TARGET_GLOBAL_INT = 69, 82, 84, 86
@@ -24,8 +24,6 @@ POSITION_BITS, VELOCITY_BITS, ACCELERATION_BITS, YAW_BIT, YAW_RATE_BIT = 0, 3, 6
 NO_RATES, NO_THRUST, NO_ATTITUDE = 0b111, 1 << 6, 1 << 7
 FULL = 1000.0
 """A stick of MANUAL_CONTROL at its end."""
-ERROR = 3
-"""MAV_SEVERITY_ERROR."""
 Vector = tuple[float, float, float]
 NANS = (math.nan, math.nan, math.nan)
 
@@ -33,13 +31,12 @@ NANS = (math.nan, math.nan, math.nan)
 class SetpointProtocol:
     """Turns messages into setpoints and sticks."""
 
-    def __init__(self, vehicle: Vehicle) -> None:
+    def __init__(self, vehicle: Vehicle, say: Callable[[str], None]) -> None:
         self._vehicle = vehicle
+        self._say = say
         status = vehicle.status
         self._projection = MapProjection(status.home.lat_deg, status.home.lon_deg)
         self._home_ned, self._home_alt_m = status.home_ned, status.home.alt_amsl_m
-        self.texts: list[Text] = []
-        """Refusals that have not been sent yet."""
 
     def take(self, request: Request) -> None:
         """Process a message."""
@@ -60,28 +57,24 @@ class SetpointProtocol:
         if command is not None:
             self._vehicle.submit(command)
 
-    def _refuse(self, text: str) -> None:
-        if len(self.texts) < 10:
-            self.texts.append(Text(ERROR, text))
-
     def _local(self, message: Any) -> Setpoint | None:
         frame, mask = message.coordinate_frame, message.type_mask
         pos, vel, acc = _vectors(message, mask)
         if frame == BODY_NED:
             yaw = yaw_of(self._vehicle.status.q_bn)
             if any(map(math.isfinite, pos)):
-                self._refuse("SET_POSITION_TARGET_LOCAL_NED: position is not supported in the frame BODY_NED")
+                self._say("SET_POSITION_TARGET_LOCAL_NED: position is not supported in the frame BODY_NED")
                 return None
             vel, acc = _turned(vel, yaw), _turned(acc, yaw)
         elif frame != LOCAL_NED:
-            self._refuse(f"SET_POSITION_TARGET_LOCAL_NED coordinate frame {frame} unsupported")
+            self._say(f"SET_POSITION_TARGET_LOCAL_NED coordinate frame {frame} unsupported")
             return None
-        return _trajectory(message, mask, pos, vel, acc)
+        return self._valid(_trajectory(message, mask, pos, vel, acc), "LOCAL_NED")
 
     def _global(self, message: Any) -> Setpoint | None:
         frame, mask = message.coordinate_frame, message.type_mask
         if frame not in (*GLOBAL_FRAMES, *RELATIVE_FRAMES):
-            self._refuse(f"SET_POSITION_TARGET_GLOBAL_INT invalid coordinate frame {frame}")
+            self._say(f"SET_POSITION_TARGET_GLOBAL_INT invalid coordinate frame {frame}")
             return None
         lat, lon = 1e-7 * message.lat_int, 1e-7 * message.lon_int
         if abs(lat) > 90.0 or abs(lon) > 180.0:
@@ -92,7 +85,14 @@ class SetpointProtocol:
         place = (north + self._home_ned[0], east + self._home_ned[1], down)
         pos: Vector = _masked(place, mask, POSITION_BITS)
         _, vel, acc = _vectors(message, mask | 0b111)
-        return _trajectory(message, mask, pos, vel, acc)
+        return self._valid(_trajectory(message, mask, pos, vel, acc), "GLOBAL_INT")
+
+    def _valid(self, setpoint: Setpoint, name: str) -> Setpoint | None:
+        """Return a setpoint; refuse one that controls nothing, which does not count as a stream."""
+        if any(map(math.isfinite, (*setpoint.pos_ned, *setpoint.vel_ned, *setpoint.acc_ned))):
+            return setpoint
+        self._say(f"SET_POSITION_TARGET_{name} invalid")
+        return None
 
 
 def _masked(values: Vector, mask: int, first: int) -> Vector:
@@ -114,9 +114,7 @@ def _turned(vector: Vector, yaw: float) -> Vector:
     return math.cos(yaw) * x - math.sin(yaw) * y, math.sin(yaw) * x + math.cos(yaw) * y, z
 
 
-def _trajectory(message: Any, mask: int, pos: Vector, vel: Vector, acc: Vector) -> Setpoint | None:
-    if not any(map(math.isfinite, (*pos, *vel, *acc))):
-        return None  # PX4 takes no setpoint that controls nothing
+def _trajectory(message: Any, mask: int, pos: Vector, vel: Vector, acc: Vector) -> Setpoint:
     yaw = math.nan if mask >> YAW_BIT & 1 else message.yaw
     rate = math.nan if mask >> YAW_RATE_BIT & 1 else message.yaw_rate
     return Setpoint(pos, vel, acc, yaw_rad=yaw, yaw_rate_rad_s=rate)

@@ -19,7 +19,7 @@ RATES_HZ: dict[str, tuple[float, float]] = {
     "BATTERY_STATUS": (0.5, 0.5),
     "HOME_POSITION": (0.5, 0.5),
     "CURRENT_MODE": (0.5, 0.5),
-    "SYS_STATUS": (1, 4.4),
+    "SYS_STATUS": (1, 5),
     "EXTENDED_SYS_STATE": (1, 5),
     "GPS_RAW_INT": (5, 5),
     "VFR_HUD": (4, 10),

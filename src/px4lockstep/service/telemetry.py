@@ -11,7 +11,7 @@ import math
 from collections.abc import Callable, Sequence
 
 from px4lockstep.autopilots.mavlink.layouts import layout
-from px4lockstep.autopilots.mavlink.modes import MISSION, STANDARD, base_mode, custom_mode
+from px4lockstep.autopilots.mavlink.modes import LAND, MISSION, RETURN, STANDARD, TAKEOFF, base_mode, custom_mode
 from px4lockstep.sensors.magnetometer import earth_field_ned_gauss
 from px4lockstep.service.status import Status
 
@@ -24,15 +24,16 @@ MAVLINK_VERSION = 3
 PRESENT, ENABLED, HEALTHY = 0x0200C02F, 0x0201C02F, 0x0320C83F
 """Sensors of SYS_STATUS, as measured on PX4 when it is ready."""
 ARMABLE, GPS_SENSOR = 0x10000000, 0x20
+IN_MISSION = (MISSION, RETURN, TAKEOFF, LAND)
+"""Modes in which PX4 reports that it is in mission mode."""
 NO_MISSION = 65_535
 """Total of MISSION_CURRENT without a mission."""
-FIX_3D, SATELLITES = 3, 10
-EPH_CM = 70
+FIX_3D, SATELLITES = 3, 16
 EPOCH_US = 1_767_225_600_000_000
 """Beginning of the simulated clock: 2026-01-01."""
 FIELD_DATE = 2026.0
-LOCAL_NED, GLOBAL_RELATIVE, BODY_FRD = 1, 6, 12
-ESTIMATOR_FLAGS = 0x033F
+LOCAL_NED = 1
+ESTIMATOR_FLAGS = 959
 """Attitude, velocity and absolute position are good."""
 EARTH_RADIUS_M = 6_371_000.0
 RAD_S_TO_RPM = 60.0 / (2.0 * math.pi)
@@ -123,7 +124,7 @@ def extended_sys_state(s: Status) -> bytes:
 def mission_current(s: Status) -> bytes:
     """Return MISSION_CURRENT."""
     mission = s.mission
-    mode = 1 if s.nav_state == MISSION else 2
+    mode = 1 if s.nav_state in IN_MISSION else 2
     total = mission.count or NO_MISSION
     ids = (mission.mission_id, mission.fence_id, mission.rally_id)
     return layout("MISSION_CURRENT").payload.pack(max(0, mission.current), total, mission.state, mode, *ids)
@@ -154,7 +155,7 @@ def battery_payload(s: Status, number: int) -> bytes:
     for _ in range(MAX_CELLS):
         voltages.append(min(left, 65_534) if left or not voltages else 65_535)
         left -= min(left, 65_534)
-    values = (-1, -1, 32_767, *voltages, _centiamperes(battery.current_a), number, 0, 1, _percent(battery.remaining))
+    values = (-1, -1, 32_767, *voltages, _centiamperes(battery.current_a), number, 1, 1, _percent(battery.remaining))
     charge = battery.warning + 1 if battery.warning < 4 else 0  # MAV_BATTERY_CHARGE_STATE: 1 OK, 2 low, 3 critical
     return layout("BATTERY_STATUS").payload.pack(*values, 0, charge, 0, 0, 0, 0, 0, 0)
 
@@ -205,9 +206,9 @@ def gps_raw_int(s: Status) -> bytes:
     return layout("GPS_RAW_INT").payload.pack(
         s.time_us,
         *(_degrees7(place.lat_deg), _degrees7(place.lon_deg), round(1e3 * place.alt_amsl_m)),
-        *(EPH_CM, EPH_CM, min(65_534, round(100.0 * speed)), min(35_999, round(100.0 * course))),
+        *(0, 0, min(65_534, round(100.0 * speed)), min(35_999, round(100.0 * course))),
         *(FIX_3D if is_there else 1, SATELLITES if is_there else 0),
-        *(round(1e3 * place.alt_amsl_m), 900, 1780, 200, 0, 0),
+        *(round(1e3 * place.alt_amsl_m), 1000, 1500, 200, 0, 0),
     )
 
 
@@ -215,7 +216,7 @@ def vfr_hud(s: Status) -> bytes:
     """Return VFR_HUD."""
     speed = math.hypot(s.vel_ned[0], s.vel_ned[1])
     heading, throttle = round(math.degrees(yaw_of(s.q_bn))) % 360, round(100.0 * _mean(s.motors))
-    return layout("VFR_HUD").payload.pack(speed, speed, s.position.alt_amsl_m, -s.vel_ned[2], heading, throttle)
+    return layout("VFR_HUD").payload.pack(math.nan, speed, s.position.alt_amsl_m, -s.vel_ned[2], heading, throttle)
 
 
 def altitude(s: Status) -> bytes:
@@ -226,11 +227,10 @@ def altitude(s: Status) -> bytes:
 
 
 def odometry(s: Status) -> bytes:
-    """Return ODOMETRY: position in NED, velocity in body axes."""
+    """Return ODOMETRY, in NED."""
     unknown = (math.nan, *(0.0,) * 20)
-    velocity = to_body(s.q_bn, s.vel_ned)
-    motion = (*s.pos_ned, *s.q_bn, *velocity, *s.omega_body)
-    return layout("ODOMETRY").payload.pack(s.time_us, *motion, *unknown, *unknown, LOCAL_NED, BODY_FRD, 0, 8, 0)
+    motion = (*s.pos_ned, *s.q_bn, *s.vel_ned, *s.omega_body)
+    return layout("ODOMETRY").payload.pack(s.time_us, *motion, *unknown, *unknown, LOCAL_NED, LOCAL_NED, 0, 8, 0)
 
 
 def estimator_status(s: Status) -> bytes:
@@ -353,7 +353,7 @@ def flight_information(s: Status) -> bytes:
 
 def protocol_version(_: Status) -> bytes:
     """Return PROTOCOL_VERSION."""
-    return layout("PROTOCOL_VERSION").payload.pack(200, 100, 200, *(0,) * 16)
+    return layout("PROTOCOL_VERSION").payload.pack(200, 100, 203, *(0,) * 16)
 
 
 def _millivolts(value: float) -> int:
