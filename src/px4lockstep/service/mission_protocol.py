@@ -10,7 +10,7 @@ Reference: https://mavlink.io/en/services/mission.html
 import math
 import struct
 import zlib
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -91,7 +91,7 @@ class MissionProtocol:
     def __init__(self, vehicle: Vehicle, stored: dict[int, tuple[Item, ...]], say: Callable[[str], None]) -> None:
         self._vehicle = vehicle
         self._say = say
-        self._stored: dict[int, tuple[Item, ...]] = dict.fromkeys(KINDS, ())
+        self._stored = stored
         self._upload: Upload | None = None
         self._download: Download | None = None
         self.is_current_due = False
