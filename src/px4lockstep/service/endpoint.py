@@ -32,6 +32,8 @@ QUIET_STEP_US = 50_000
 """The same while nobody listens."""
 REACHED_US = 1_000_000
 """MISSION_ITEM_REACHED is repeated at this interval."""
+ALIVE_S = 1.5
+"""Longest wall-clock time without a heartbeat; MAVSDK gives up a vehicle after 3 s."""
 TEXT_BYTES = 50
 MAX_TEXTS = 20
 """Texts about refusals that are kept until they are sent; a stream of invalid setpoints makes one each."""
@@ -89,6 +91,7 @@ class Endpoint:
         self._takers |= dict.fromkeys(mission_protocol.NUMBERS, self._take_mission)
         self._takers |= {PING: self._take_ping, TIMESYNC: self._take_timesync, FILE_TRANSFER: self._take_file_transfer}
         self._text_id = 0
+        self._beat_s = 0.0
         self._shown: tuple[int, ...] = ()
         self._reached, self._reached_us = -1, 0
         self._ping = 0
@@ -172,7 +175,7 @@ class Endpoint:
             due = channel.streams.take_due(time_us)
             if "HEARTBEAT" in due:
                 status = status or self.vehicle.status
-                channel.link.announce(channel.encode(layout("HEARTBEAT"), heartbeat(status)))
+                self._announce(channel, status, now_s)
             if not channel.link.is_heard:
                 continue
             for name in due:
@@ -185,6 +188,16 @@ class Endpoint:
                     channel.send_payload(name, payload)
         if any(channel.link.is_heard for channel in self.channels):
             self._send_events(status or self.vehicle.status, now_s)
+
+    def keep_alive(self, now_s: float) -> None:
+        """Send a heartbeat if simulated time stands still, or nearly so, lest clients lose the vehicle."""
+        if now_s - self._beat_s > ALIVE_S:
+            for channel in self.channels:
+                self._announce(channel, self.vehicle.status, now_s)
+
+    def _announce(self, channel: Channel, status: Status, now_s: float) -> None:
+        self._beat_s = now_s
+        channel.link.announce(channel.encode(layout("HEARTBEAT"), heartbeat(status)))
 
     def flush(self) -> None:
         """Send what is prepared, and the answers that are waiting."""

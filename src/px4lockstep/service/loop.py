@@ -32,15 +32,17 @@ class Loop:
         self.speed = speed
         self.lost_s = 0.0
         """Wall-clock time by which the flight took longer than the pace."""
+        self._time_us = max(endpoint.vehicle.time_us for endpoint in endpoints)
         self._start_s = self._due_s = self._flushed_s = time.perf_counter()
 
     def step(self, until_us: int | None = None) -> None:
         """Fly up to the next look at the network, at most up to a time; send what is due, and keep the pace."""
         step_us = min(endpoint.step_us for endpoint in self._endpoints)
         if until_us is not None:
-            step_us = min(step_us, until_us - self._endpoints[0].vehicle.time_us)
+            step_us = min(step_us, max(0, until_us - self._time_us))
+        self._time_us += step_us  # vehicles stop at their next tick, which is later
         for endpoint in self._endpoints:
-            endpoint.vehicle.run_until(endpoint.vehicle.time_us + step_us)
+            endpoint.vehicle.run_until(self._time_us)
             endpoint.send(self._now_s())
         self._wait(step_us)
 
@@ -60,8 +62,13 @@ class Loop:
         end_s = time.perf_counter() + wait_s
         while True:
             left_s = max(0.0, min(end_s - time.perf_counter(), POLL_S))
-            for link in select.select(self._links, [], [], left_s)[0]:
+            arrived = select.select(self._links, [], [], left_s)[0]
+            for link in arrived:
                 self._links[link].receive(self._now_s())
+            if wait_s > 0.0:
+                for endpoint in self._endpoints:
+                    endpoint.keep_alive(self._now_s())
+                    endpoint.flush()
             if end_s <= time.perf_counter():
                 break
 
