@@ -26,7 +26,6 @@ IS_CUSTOM = 1
 """Bit of `base_mode`: the mode is given as PX4's."""
 UNKNOWN_PLACE = 2**31 - 1
 """Coordinate of COMMAND_INT that stands for NaN."""
-RELATIVE_FRAMES = (3, 6)
 DEGREES7 = 1e-7
 STANDARD_MODES = {mode.standard: mode.nav_state for mode in LISTED if mode.standard}
 
@@ -158,17 +157,16 @@ class CommandProtocol:
             else:
                 self._carry_out(request, message.command, self._given(request))
 
-    def _given(self, request: Request) -> Given:
+    @staticmethod
+    def _given(request: Request) -> Given:
         message = request.message
         first = (message.param1, message.param2, message.param3, message.param4)
         if request.number == COMMAND_LONG:
             place = (message.param5, message.param6, message.param7)
             return Given((*first, *place), *place)
         lat, lon = (math.nan if each == UNKNOWN_PLACE else DEGREES7 * each for each in (message.x, message.y))
-        alt_m = message.z
-        if message.frame in RELATIVE_FRAMES:
-            alt_m += self._vehicle.status.home.alt_amsl_m
-        return Given((*first, float(message.x), float(message.y), message.z), lat, lon, alt_m)
+        # PX4 ignores the frame: the altitude is above sea level.
+        return Given((*first, float(message.x), float(message.y), message.z), lat, lon, message.z)
 
     def _carry_out(self, request: Request, number: int, given: Given) -> None:
         kind = KINDS.get(number)

@@ -114,8 +114,6 @@ class Endpoint:
         for channel in self.channels:
             for received in channel.link.receive():
                 self._take(received, channel, now_s)
-        for missions in self._missions.values():
-            missions.step(now_s)
 
     def _take(self, received: Received, channel: Channel, now_s: float) -> None:
         frame = received.frame
@@ -189,8 +187,10 @@ class Endpoint:
         if any(channel.link.is_heard for channel in self.channels):
             self._send_events(status or self.vehicle.status, now_s)
 
-    def keep_alive(self, now_s: float) -> None:
-        """Send a heartbeat if simulated time stands still, or nearly so, lest clients lose the vehicle."""
+    def attend(self, now_s: float) -> None:
+        """Do what is due in wall-clock time: requests of mission items, and heartbeats while time stands still."""
+        for missions in self._missions.values():
+            missions.step(now_s)
         if now_s - self._beat_s > ALIVE_S:
             for channel in self.channels:
                 self._announce(channel, self.vehicle.status, now_s)

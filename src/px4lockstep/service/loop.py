@@ -65,9 +65,9 @@ class Loop:
             arrived = select.select(self._links, [], [], left_s)[0]
             for link in arrived:
                 self._links[link].receive(self._now_s())
-            if wait_s > 0.0:
-                for endpoint in self._endpoints:
-                    endpoint.keep_alive(self._now_s())
+            for endpoint in self._endpoints:
+                endpoint.attend(self._now_s())
+                if wait_s > 0.0:
                     endpoint.flush()
             if end_s <= time.perf_counter():
                 break

@@ -174,11 +174,9 @@ class MissionProtocol:
         if upload is None or upload.kind != kind:
             self._acknowledge(request, kind, ERROR)
             return
-        upload.heard_s = request.now_s
         if len(upload.items) == upload.count:  # repeated, while the vehicle takes them
             return
-        if message.seq != len(upload.items):
-            self._ask(upload, request.now_s)
+        if message.seq != len(upload.items):  # `step` requests the expected one again
             return
         result = _check(message, kind)
         if result != OK:
@@ -186,6 +184,7 @@ class MissionProtocol:
             self._upload = None
             self._acknowledge(request, kind, result)
             return
+        upload.heard_s = request.now_s
         upload.items.append(_item_of(request))
         if len(upload.items) < upload.count:
             self._ask(upload, request.now_s)
@@ -200,7 +199,10 @@ class MissionProtocol:
                 self._stored[upload.kind] = items
             if self._upload is upload:
                 self._upload = None
-            self._acknowledge(upload.request, upload.kind, OK if result.is_accepted else ERROR, opaque_id(items))
+            if result.is_accepted:
+                self._acknowledge(upload.request, upload.kind, OK, opaque_id(items))
+            else:
+                self._acknowledge(upload.request, upload.kind, ERROR)
 
         self._vehicle.submit(_command(upload.kind, items), on_result)
 

@@ -5,7 +5,7 @@ Reference: https://mavlink.io/en/services/parameter.html
 
 import struct
 import zlib
-from collections.abc import Iterable
+from collections.abc import Sequence
 
 from px4lockstep.service.channel import Channel
 from px4lockstep.service.commands import Result, SetParam
@@ -25,12 +25,31 @@ VALUE = struct.Struct("<4sHH16sB")
 FORMATS = {INT32: struct.Struct("<i"), REAL32: struct.Struct("<f"), UINT32: struct.Struct("<I")}
 
 
+WITHOUT_EFFECT = {
+    "CAL_ACC0_ID": 1310988,
+    "CAL_GYRO0_ID": 1310988,
+    "CAL_MAG0_ID": 197388,
+    "COM_DL_LOSS_T": 10,
+    "COM_RC_IN_MODE": 1,
+    "NAV_DLL_ACT": 0,
+    "SYS_AUTOSTART": 4001,
+    "SYS_FAILURE_EN": 1,
+}
+"""Parameters that clients look for and that the vehicle has no use for, with the values of PX4's simulator."""
+
+
 class ParameterProtocol:
     """Answers questions about parameters, and changes them; every link learns of a change."""
 
-    def __init__(self, vehicle: Vehicle, channels: Iterable[Channel]) -> None:
+    def __init__(self, vehicle: Vehicle, channels: Sequence[Channel]) -> None:
         self._vehicle = vehicle
-        self._channels = tuple(channels)
+        self._channels = channels
+        self._own: dict[str, float | int] = WITHOUT_EFFECT | {"MAV_SYS_ID": channels[0].system}
+
+    @property
+    def _values(self) -> dict[str, float | int]:
+        """All parameters, sorted by name as PX4 has them."""
+        return dict(sorted({**self._own, **self._vehicle.parameters}.items()))
 
     def take(self, request: Request) -> None:
         """Process a message of the protocol."""
@@ -40,7 +59,7 @@ class ParameterProtocol:
             self._send_all(request)
             return
         message = request.message
-        values = self._vehicle.parameters
+        values = self._values
         name = message.param_id
         if request.number == PARAM_REQUEST_READ and message.param_index >= 0:
             name = next((each for i, each in enumerate(values) if i == message.param_index), "")
@@ -55,7 +74,7 @@ class ParameterProtocol:
             self._set(request, name)
 
     def _set(self, request: Request, name: str) -> None:
-        kind = _kind(self._vehicle.parameters[name])
+        kind = _kind(self._values[name])
         if request.message.param_type != kind:
             self._refuse(request, WRONG_TYPE)
             return
@@ -68,10 +87,14 @@ class ParameterProtocol:
             else:
                 self._refuse(request, OUT_OF_RANGE)
 
+        if name not in self._vehicle.parameters:
+            self._own[name] = value
+            on_result(Result())
+            return
         self._vehicle.submit(SetParam(name, value), on_result)
 
     def _send_all(self, request: Request) -> None:
-        values = self._vehicle.parameters
+        values = self._values
         self._send_hash(request)
         for index, (name, value) in enumerate(values.items()):
             payload = _payload(name, _kind(value), value, index, len(values))
@@ -79,13 +102,13 @@ class ParameterProtocol:
 
     def _payload(self, name: str) -> bytes:
         """Return the payload of PARAM_VALUE."""
-        values = self._vehicle.parameters
+        values = self._values
         return _payload(name, _kind(values[name]), values[name], list(values).index(name), len(values))
 
     def _send_hash(self, request: Request) -> None:
-        values = self._vehicle.parameters
+        values = self._values
         crc = 0
-        for name in sorted(values):
+        for name in values:
             crc = zlib.crc32(name.encode() + FORMATS[_kind(values[name])].pack(values[name]), crc)
         payload = _payload(HASH, UINT32, crc, NO_INDEX, len(values))
         request.channel.send_payload("PARAM_VALUE", payload, request.client)

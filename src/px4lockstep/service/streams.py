@@ -88,7 +88,7 @@ class Streams:
         due = [name for name, at_us in self._due_us.items() if at_us <= time_us]
         for name in due:
             interval_us = self._intervals_us[name]
-            behind_us = time_us - self._due_us[name]
             # A rate is kept on average; after a gap, what was missed is not sent late.
-            self._due_us[name] += interval_us if behind_us < interval_us else behind_us + interval_us
+            next_us = self._due_us[name] + interval_us
+            self._due_us[name] = next_us if time_us - next_us < interval_us else time_us + interval_us
         return due

@@ -282,19 +282,17 @@ def vibration(s: Status) -> bytes:
 # -- setpoints and actuators -----------------------------------------------------------------------------------------
 
 
-def attitude_target(s: Status) -> bytes | None:
+def attitude_target(s: Status) -> bytes:
     """Return ATTITUDE_TARGET."""
-    if not s.armed:
-        return None
     values = (s.time_us // 1000, *s.q_sp, *s.rate_sp_body, s.thrust_sp, 0)
     return layout("ATTITUDE_TARGET").payload.pack(*values)
 
 
-def position_target_local_ned(s: Status) -> bytes | None:
+def position_target_local_ned(s: Status) -> bytes:
     """Return POSITION_TARGET_LOCAL_NED; the mask marks components that are not controlled."""
-    if not s.armed:
-        return None
     values = (*s.pos_sp_ned, *s.vel_sp_ned, *s.acc_sp_ned, s.yaw_sp_rad, s.yawspeed_sp_rad_s)
+    if not s.armed:
+        values = (math.nan,) * len(values)
     mask = 0
     for bit, value in zip((0, 1, 2, 3, 4, 5, 6, 7, 8, 10, 11), values, strict=True):
         mask |= (not math.isfinite(value)) << bit
