@@ -119,8 +119,11 @@ class CommandStage:
                 return Result(DENIED, f"There is no motor {command.instance}; allowed: 1 to {n_motors}, or 0 for all")
             motors = [command.instance] if command.instance else range(1, n_motors + 1)
         for motor in motors:
+            own: dict[str, Any] = {} if motor is None else {"motor": motor}
+            if motor is not None and command.failure == STUCK:
+                own["duty"] = float(self._core["bus"]["outputs"]["rotor_duty"][0, motor - 1])
             for action in actions:
-                result = self._act(action | ({} if motor is None else {"motor": motor}))
+                result = self._act(action | own)
                 if not result.is_accepted:
                     return result
         return Result()

@@ -88,5 +88,6 @@ def interpreted(function: Callable[..., Any]) -> Callable[..., Any]:
     if plain is None:
         return function
     called = {name: plain.__globals__.get(name) for name in plain.__code__.co_names}
-    kernels = {name: interpreted(value) for name, value in called.items() if hasattr(value, "py_func")}
+    others = {name: value for name, value in called.items() if value is not function}  # `module.f` in f names f, too
+    kernels = {name: interpreted(value) for name, value in others.items() if hasattr(value, "py_func")}
     return types.FunctionType(plain.__code__, plain.__globals__ | kernels, plain.__name__, plain.__defaults__)
