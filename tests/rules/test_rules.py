@@ -310,6 +310,7 @@ def test_models_engine_logs_and_plots_load_no_spec_files():
         "bench",
         "view",
         "reports",
+        "service",
         "cli",
         "__init__.py",
     )

@@ -23,9 +23,8 @@ from px4lockstep.autopilots.messages import Grow, MessageLog
 from px4lockstep.environment.projection import MapProjection
 from px4lockstep.errors import InputError
 from px4lockstep.px4.commands import ENDS
-from px4lockstep.px4.commands import Command as MissionCommand
-from px4lockstep.px4.missions import Mission
-from px4lockstep.scenario.commands import UNSUPPORTED, Command, Result
+from px4lockstep.px4.missions import Command, Mission
+from px4lockstep.scenario.commands import UNSUPPORTED, CommandResult, FlightCommand
 
 Record = npt.NDArray[Any]
 """An array with one record."""
@@ -134,9 +133,9 @@ class Landing:
 def landing_of(mission: object, home_lat_deg: float, home_lon_deg: float) -> Landing | None:
     """Return where a mission lands; None without a mission, or if it ends in the air."""
     ends = [item for item in mission.items if item.command in ENDS] if isinstance(mission, Mission) else []
-    if not ends or ends[-1].command is MissionCommand.LOITER_UNLIMITED:
+    if not ends or ends[-1].command is Command.LOITER_UNLIMITED:
         return None
-    if ends[-1].command is MissionCommand.RETURN_TO_LAUNCH:
+    if ends[-1].command is Command.RETURN_TO_LAUNCH:
         return Landing((0.0, 0.0), is_return=True)
     return Landing(MapProjection(home_lat_deg, home_lon_deg).to_local(ends[-1].lat_deg, ends[-1].lon_deg))
 
@@ -243,11 +242,11 @@ class Session:
     def restore_parameters(self, params: Mapping[str, float | int]) -> None:
         """Use its initial parameters with these changes, after a snapshot or checkpoint was restored."""
 
-    def obey(self, command: Command, time_us: int, core: Record) -> Result:
+    def obey(self, command: FlightCommand, time_us: int, core: Record) -> CommandResult:
         """Apply a command before a tick; `core` holds all records of the simulation."""
-        return Result(UNSUPPORTED, f"{self.capabilities.name} takes no commands")
+        return CommandResult(UNSUPPORTED, f"{self.capabilities.name} takes no commands")
 
-    def restore_configuration(self, commands: Sequence[Command]) -> None:
+    def restore_configuration(self, commands: Sequence[FlightCommand]) -> None:
         """Use its initial configuration with the changes by these commands, after a checkpoint was restored."""
 
     @property

@@ -15,7 +15,7 @@ from px4lockstep.flights.tables import run_rows
 from px4lockstep.service.endpoint import MAX_INSTANCE, Endpoint, ports_of
 from px4lockstep.service.loop import Loop
 from px4lockstep.service.speed import speed_overrides
-from px4lockstep.service.status import Status
+from px4lockstep.service.status import VehicleStatus
 from px4lockstep.service.vehicle import Vehicle
 from px4lockstep.spec.load import load_spec
 from px4lockstep.spec.spec import Spec
@@ -115,7 +115,7 @@ def _serve(loop: Loop, endpoints: Sequence[Endpoint], *, view: bool) -> Lockstep
 
 
 @contextmanager
-def _shown(spec: Spec, is_wanted: bool) -> Iterator[Callable[[Status], None] | None]:
+def _shown(spec: Spec, is_wanted: bool) -> Iterator[Callable[[VehicleStatus], None] | None]:
     """Open the viewer if it is wanted; give a function that shows a status."""
     if not is_wanted:
         yield None

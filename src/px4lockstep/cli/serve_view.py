@@ -4,7 +4,7 @@ import time
 
 from px4lockstep.errors import InputError
 from px4lockstep.log.events import mode_name
-from px4lockstep.service.status import Status
+from px4lockstep.service.status import VehicleStatus
 from px4lockstep.spec.spec import Spec
 
 INTERVAL_S = 0.04
@@ -27,7 +27,7 @@ class LivePage:
         """The address of the page."""
         return str(self._view.url)
 
-    def show(self, status: Status) -> None:
+    def show(self, status: VehicleStatus) -> None:
         """Show a status, unless the last one was shown a moment ago."""
         now_s = time.perf_counter()
         if now_s - self._shown_s < INTERVAL_S or not status.has_position:

@@ -17,10 +17,10 @@ from px4lockstep.errors import InputError
 from px4lockstep.jit import interpreted, view
 from px4lockstep.scenario import commands
 from px4lockstep.scenario.actions import EVENT, apply_action
-from px4lockstep.scenario.commands import DENIED, UNSUPPORTED, Command, Result, Row
+from px4lockstep.scenario.commands import DENIED, UNSUPPORTED, CommandResult, CommandRow, FlightCommand
 from px4lockstep.scenario.events import Event
 
-OnResult = Callable[[Result], object]
+OnResult = Callable[[CommandResult], object]
 """Called with the result of a command when it takes effect."""
 
 MOTOR, BATTERY, GPS = 101, 100, 4
@@ -51,15 +51,15 @@ class CommandStage:
         rows: Commands of an earlier flight, in the order of their times.
     """
 
-    def __init__(self, core: npt.NDArray[Any], rows: Sequence[Row]) -> None:
+    def __init__(self, core: npt.NDArray[Any], rows: Sequence[CommandRow]) -> None:
         self._core = core
         self._rows = tuple(rows)
         self._next = 0
-        self._queue: deque[tuple[Command, float, OnResult | None]] = deque()
-        self.given: list[Row] = []
+        self._queue: deque[tuple[FlightCommand, float, OnResult | None]] = deque()
+        self.given: list[CommandRow] = []
         """The commands that took effect or were refused."""
 
-    def submit(self, command: Command, on_result: OnResult | None, arrival_s: float) -> None:
+    def submit(self, command: FlightCommand, on_result: OnResult | None, arrival_s: float) -> None:
         """Queue a command for the next tick."""
         self._queue.append((command, arrival_s, on_result))
 
@@ -81,11 +81,13 @@ class CommandStage:
         while self.next_us == time_us:
             row = self._rows[self._next]
             self._next += 1
-            self.given.append(Row(time_us, row.command, self._apply(row.command, session, time_us), row.arrival_s))
+            self.given.append(
+                CommandRow(time_us, row.command, self._apply(row.command, session, time_us), row.arrival_s)
+            )
         while self._queue:
             command, arrival_s, on_result = self._queue.popleft()
             result = self._apply(command, session, time_us)
-            self.given.append(Row(time_us, command, result, arrival_s))
+            self.given.append(CommandRow(time_us, command, result, arrival_s))
             if on_result is not None:
                 on_result(result)
 
@@ -96,7 +98,7 @@ class CommandStage:
         self.given = past
         session.restore_configuration([row.command for row in past if row.result.is_accepted])
 
-    def _apply(self, command: Command, session: Session, time_us: int) -> Result:
+    def _apply(self, command: FlightCommand, session: Session, time_us: int) -> CommandResult:
         if isinstance(command, commands.InjectFailure):
             result = self._inject(command)
         elif isinstance(command, commands.SetWind):
@@ -107,16 +109,18 @@ class CommandStage:
             self._core["scenario"]["has_changed"] = 1  # a row of the scenario's stream
         return result
 
-    def _inject(self, command: commands.InjectFailure) -> Result:
+    def _inject(self, command: commands.InjectFailure) -> CommandResult:
         actions = FAILURES.get((command.unit, command.failure))
         if actions is None:
             text = f"Failure injection is not supported: unit {command.unit}, type {command.failure}"
-            return Result(UNSUPPORTED, text)
+            return CommandResult(UNSUPPORTED, text)
         n_motors = int(self._core["plant"]["traits"]["n_motors"][0])
         motors: Sequence[int | None] = [None]
         if command.unit == MOTOR:
             if not 0 <= command.instance <= n_motors:
-                return Result(DENIED, f"There is no motor {command.instance}; allowed: 1 to {n_motors}, or 0 for all")
+                return CommandResult(
+                    DENIED, f"There is no motor {command.instance}; allowed: 1 to {n_motors}, or 0 for all"
+                )
             motors = [command.instance] if command.instance else range(1, n_motors + 1)
         for motor in motors:
             own: dict[str, Any] = {} if motor is None else {"motor": motor}
@@ -126,18 +130,18 @@ class CommandStage:
                 result = self._act(action | own)
                 if not result.is_accepted:
                     return result
-        return Result()
+        return CommandResult()
 
-    def _act(self, arguments: dict[str, Any]) -> Result:
+    def _act(self, arguments: dict[str, Any]) -> CommandResult:
         """Apply an action of a scenario."""
         try:
             event = Event(at_s=0.0, **arguments)
         except InputError as error:
-            return Result(DENIED, str(error))
+            return CommandResult(DENIED, str(error))
         record = np.zeros(1, EVENT)
         event.write(record[0])
         core = view(self._core, writable=True)
         interpreted(apply_action)(
             view(record, writable=True), core.state, core.inputs, core.plant, core.scenario.setpoints, core.bus.scenario
         )
-        return Result()
+        return CommandResult()

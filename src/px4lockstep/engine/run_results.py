@@ -15,7 +15,7 @@ from px4lockstep.engine.streams import BOUNDARY, CHANGE, KEPT, REPLAYED, STREAMS
 from px4lockstep.errors import StateError
 from px4lockstep.jit.records import locked
 from px4lockstep.scenario.actions import START_MISSION
-from px4lockstep.scenario.commands import Row
+from px4lockstep.scenario.commands import CommandRow
 from px4lockstep.scenario.landing import CRASH_LIES
 
 
@@ -80,11 +80,11 @@ class RunResults:
         return found
 
     @property
-    def given_commands(self) -> tuple[Row, ...]:
+    def given_commands(self) -> tuple[CommandRow, ...]:
         """The commands from outside up to now, with their results."""
         return self.commands_since(0)
 
-    def commands_since(self, count: int) -> tuple[Row, ...]:
+    def commands_since(self, count: int) -> tuple[CommandRow, ...]:
         """Return the commands from outside after the first `count`."""
         return tuple(self._commands.given[count:])
 

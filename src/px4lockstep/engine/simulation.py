@@ -31,7 +31,7 @@ from px4lockstep.estimation.estimator import Estimator
 from px4lockstep.integrators.solver import Integrator
 from px4lockstep.jit import plain, zeros
 from px4lockstep.plant.models import PlantModel
-from px4lockstep.scenario.commands import Command, Row
+from px4lockstep.scenario.commands import CommandRow, FlightCommand
 from px4lockstep.scenario.scenario import Scenario
 from px4lockstep.sensors.suite import SensorSuite
 from px4lockstep.timebase import check_us
@@ -100,7 +100,7 @@ class Simulation(RunMemory):
         strict_rates: bool = False,
         validate: str = "cheap",
         seed: int = 0,
-        given_commands: Sequence[Row] = (),
+        given_commands: Sequence[CommandRow] = (),
         builder: Builder | None = None,
     ) -> None:
         if validate not in validator.LEVELS:
@@ -221,7 +221,7 @@ class Simulation(RunMemory):
                 self._deliver()
         return self
 
-    def submit(self, command: Command, on_result: OnResult | None = None, arrival_s: float = 0.0) -> None:
+    def submit(self, command: FlightCommand, on_result: OnResult | None = None, arrival_s: float = 0.0) -> None:
         """Queue a command, which takes effect at the next autopilot tick.
 
         `on_result` is then called with its result; `arrival_s` is stored with the command.

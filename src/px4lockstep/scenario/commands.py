@@ -1,7 +1,7 @@
 """Commands to a flight from outside, such as from a ground station, and their results.
 
 A command takes effect at an autopilot tick. A flight stores each command with that time, so that it can be flown again
-with the same commands: `Row` is a line of `commands.jsonl`.
+with the same commands: `CommandRow` is a line of `commands.jsonl`.
 """
 
 import dataclasses
@@ -20,7 +20,7 @@ ACCEPTED, TEMPORARILY_REJECTED, DENIED, UNSUPPORTED, FAILED = range(5)
 
 
 @dataclass(frozen=True)
-class Result:
+class CommandResult:
     """The result of a command, and the reason in the words of PX4 if it was refused."""
 
     code: int = ACCEPTED
@@ -32,13 +32,13 @@ class Result:
         return self.code == ACCEPTED
 
 
-def refused(text: str, code: int = TEMPORARILY_REJECTED) -> Result:
+def refused(text: str, code: int = TEMPORARILY_REJECTED) -> CommandResult:
     """Return the result of a command that PX4 refuses."""
-    return Result(code, text)
+    return CommandResult(code, text)
 
 
 @dataclass(frozen=True)
-class Command:
+class FlightCommand:
     """A command; its name in a file is that of its class."""
 
     @property
@@ -51,28 +51,28 @@ class Command:
 
 
 @dataclass(frozen=True)
-class Arm(Command):
+class Arm(FlightCommand):
     """Arm; `force` skips the checks."""
 
     force: bool = False
 
 
 @dataclass(frozen=True)
-class Disarm(Command):
+class Disarm(FlightCommand):
     """Disarm; `force` stops the motors in flight, too."""
 
     force: bool = False
 
 
 @dataclass(frozen=True)
-class SetMode(Command):
+class SetMode(FlightCommand):
     """Change the mode to a `nav_state` of PX4."""
 
     nav_state: int
 
 
 @dataclass(frozen=True)
-class Takeoff(Command):
+class Takeoff(FlightCommand):
     """Take off to an altitude above sea level [m]; NaN: MIS_TAKEOFF_ALT above the ground."""
 
     alt_amsl_m: float = math.nan
@@ -80,22 +80,22 @@ class Takeoff(Command):
 
 
 @dataclass(frozen=True)
-class Land(Command):
+class Land(FlightCommand):
     """Land here."""
 
 
 @dataclass(frozen=True)
-class Return(Command):
+class Return(FlightCommand):
     """Return to home or a rally point, and land there."""
 
 
 @dataclass(frozen=True)
-class Hold(Command):
+class Hold(FlightCommand):
     """Stop, and hold the position."""
 
 
 @dataclass(frozen=True)
-class GoTo(Command):
+class GoTo(FlightCommand):
     """Fly to a place and hold there; NaN keeps the current value."""
 
     lat_deg: float = math.nan
@@ -106,7 +106,7 @@ class GoTo(Command):
 
 
 @dataclass(frozen=True)
-class Orbit(Command):
+class Orbit(FlightCommand):
     """Circle a place; NaN: PX4's default, or the current place and altitude. A negative radius is counterclockwise."""
 
     radius_m: float = math.nan
@@ -118,14 +118,14 @@ class Orbit(Command):
 
 
 @dataclass(frozen=True)
-class ChangeSpeed(Command):
+class ChangeSpeed(FlightCommand):
     """Fly at this ground speed [m/s] until the mode changes; below 0: the default."""
 
     speed_m_s: float
 
 
 @dataclass(frozen=True)
-class SetHome(Command):
+class SetHome(FlightCommand):
     """Move home; NaN: to the current position."""
 
     lat_deg: float = math.nan
@@ -137,7 +137,7 @@ class SetHome(Command):
 
 
 @dataclass(frozen=True)
-class SetParam(Command):
+class SetParam(FlightCommand):
     """Change a parameter."""
 
     param: str
@@ -158,7 +158,7 @@ class Item:
 
 
 @dataclass(frozen=True)
-class SetMission(Command):
+class SetMission(FlightCommand):
     """Replace the mission; `opaque_id` identifies it for ground stations."""
 
     items: tuple[Item, ...] = ()
@@ -166,7 +166,7 @@ class SetMission(Command):
 
 
 @dataclass(frozen=True)
-class SetFence(Command):
+class SetFence(FlightCommand):
     """Replace the geofence."""
 
     items: tuple[Item, ...] = ()
@@ -174,7 +174,7 @@ class SetFence(Command):
 
 
 @dataclass(frozen=True)
-class SetRally(Command):
+class SetRally(FlightCommand):
     """Replace the rally points."""
 
     items: tuple[Item, ...] = ()
@@ -182,17 +182,17 @@ class SetRally(Command):
 
 
 @dataclass(frozen=True)
-class ClearMission(Command):
+class ClearMission(FlightCommand):
     """Delete the mission."""
 
 
 @dataclass(frozen=True)
-class StartMission(Command):
+class StartMission(FlightCommand):
     """Fly the mission, from the current item if it was paused."""
 
 
 @dataclass(frozen=True)
-class SetCurrentItem(Command):
+class SetCurrentItem(FlightCommand):
     """Make an item of the mission the current one."""
 
     item: int
@@ -205,7 +205,7 @@ Vector = tuple[float, float, float]
 
 
 @dataclass(frozen=True)
-class Setpoint(Command):
+class Setpoint(FlightCommand):
     """A setpoint for setpoint mode (PX4's offboard); the fields are those of a setpoint of a scenario."""
 
     pos_ned: Vector = NANS
@@ -219,7 +219,7 @@ class Setpoint(Command):
 
 
 @dataclass(frozen=True)
-class Sticks(Command):
+class Sticks(FlightCommand):
     """Positions of the sticks, each from -1 to 1: right, forward, up and clockwise are positive."""
 
     roll: float = 0.0
@@ -232,7 +232,7 @@ class Sticks(Command):
 
 
 @dataclass(frozen=True)
-class InjectFailure(Command):
+class InjectFailure(FlightCommand):
     """Inject a failure: the numbers of MAVLink's FAILURE_UNIT and FAILURE_TYPE, and the instance (0: all)."""
 
     unit: int
@@ -241,18 +241,18 @@ class InjectFailure(Command):
 
 
 @dataclass(frozen=True)
-class SetWind(Command):
+class SetWind(FlightCommand):
     """Set a wind that is added to the wind model's."""
 
     vel_ned: Vector = (0.0, 0.0, 0.0)
 
 
 @dataclass(frozen=True)
-class Reset(Command):
+class Reset(FlightCommand):
     """End this flight, and begin a new one from the start."""
 
 
-COMMANDS: dict[str, type[Command]] = {kind.__name__: kind for kind in Command.__subclasses__()}
+COMMANDS: dict[str, type[FlightCommand]] = {kind.__name__: kind for kind in FlightCommand.__subclasses__()}
 """All commands by name."""
 
 
@@ -260,12 +260,12 @@ COMMANDS: dict[str, type[Command]] = {kind.__name__: kind for kind in Command.__
 
 
 @dataclass(frozen=True)
-class Row:
+class CommandRow:
     """A command that was given: when it took effect, when it arrived, and its result."""
 
     time_us: int
-    command: Command
-    result: Result = Result()
+    command: FlightCommand
+    result: CommandResult = CommandResult()
     arrival_s: float = 0.0
     """Wall-clock time of its arrival, since the start of the service."""
 
@@ -291,18 +291,18 @@ def _without_nan(value: Any) -> Any:
     return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
-def text_of(rows: typing.Iterable[Row]) -> str:
+def text_of(rows: typing.Iterable[CommandRow]) -> str:
     """Return rows as the text of a file."""
     return "".join(f"{row.to_json()}\n" for row in rows)
 
 
-def rows_of(text: str, source: str) -> tuple[Row, ...]:
+def rows_of(text: str, source: str) -> tuple[CommandRow, ...]:
     """Return the rows in the text of a file.
 
     Raises:
         InputError: If a line is not a row, or its time is before that of the line above; the message names the line.
     """
-    rows: list[Row] = []
+    rows: list[CommandRow] = []
     for number, line in enumerate(text.splitlines(), 1):
         where = f"{source} line {number}"
         try:
@@ -316,7 +316,7 @@ def rows_of(text: str, source: str) -> tuple[Row, ...]:
     return tuple(rows)
 
 
-def row_of_data(data: Any, where: str) -> Row:
+def row_of_data(data: Any, where: str) -> CommandRow:
     """Return the row of a line's object; errors begin with `where`."""
     if not isinstance(data, dict):
         raise InputError(f"{where} must be an object with time_us, command and values")
@@ -330,7 +330,7 @@ def row_of_data(data: Any, where: str) -> Row:
     if code not in range(5) or not isinstance(text, str) or not isinstance(arrival_s, int | float):
         raise InputError(f"{where}: code must be 0 to 4, text a text and arrival_s a number")
     command = _made(COMMANDS[name], values, f"{where}: {name}")
-    return Row(time_us, command, Result(int(code), text), float(arrival_s))
+    return CommandRow(time_us, command, CommandResult(int(code), text), float(arrival_s))
 
 
 @cache

@@ -18,7 +18,7 @@ from typing import Any
 from px4lockstep.errors import LockstepError
 from px4lockstep.flights.run import loaded
 from px4lockstep.io import to_json
-from px4lockstep.scenario.commands import Result, row_of_data
+from px4lockstep.scenario.commands import CommandResult, row_of_data
 from px4lockstep.service.endpoint import Endpoint, ports_of
 from px4lockstep.service.loop import Loop
 from px4lockstep.service.speed import speed_overrides
@@ -122,7 +122,7 @@ class Service:
         def answer(**data: Any) -> None:
             self._lines.write({"id": number, **data})
 
-        def tell(result: Result) -> None:
+        def tell(result: CommandResult) -> None:
             answer(code=result.code, text=result.text)
 
         if what == "submit":

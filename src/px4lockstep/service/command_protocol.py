@@ -12,7 +12,14 @@ from typing import NamedTuple
 
 from px4lockstep.autopilots.mavlink.modes import LISTED, MISSION, nav_state
 from px4lockstep.service import commands
-from px4lockstep.service.commands import ACCEPTED, DENIED, TEMPORARILY_REJECTED, UNSUPPORTED, Command, Result
+from px4lockstep.service.commands import (
+    ACCEPTED,
+    DENIED,
+    TEMPORARILY_REJECTED,
+    UNSUPPORTED,
+    CommandResult,
+    FlightCommand,
+)
 from px4lockstep.service.message_requests import MESSAGE_COMMANDS, answer_message_command
 from px4lockstep.service.request import Request
 from px4lockstep.service.vehicle import Vehicle
@@ -39,70 +46,70 @@ class Given(NamedTuple):
     alt_amsl_m: float
 
 
-def _arm(given: Given, _: Vehicle) -> Sequence[Command] | int:
+def _arm(given: Given, _: Vehicle) -> Sequence[FlightCommand] | int:
     is_forced = given.params[1] == FORCE
     if given.params[0] == 1.0:
         return (commands.Arm(force=is_forced),)
     return (commands.Disarm(force=is_forced),) if given.params[0] == 0.0 else UNSUPPORTED
 
 
-def _set_mode(given: Given, _: Vehicle) -> Sequence[Command] | int:
+def _set_mode(given: Given, _: Vehicle) -> Sequence[FlightCommand] | int:
     base, main, sub = (int(value) if math.isfinite(value) else 0 for value in given.params[:3])
     number = nav_state((main & 0xFF) << 16 | (sub & 0xFF) << 24) if base & IS_CUSTOM else None
     return TEMPORARILY_REJECTED if number is None else (commands.SetMode(number),)
 
 
-def _set_standard_mode(given: Given, _: Vehicle) -> Sequence[Command] | int:
+def _set_standard_mode(given: Given, _: Vehicle) -> Sequence[FlightCommand] | int:
     number = STANDARD_MODES.get(int(given.params[0]) if math.isfinite(given.params[0]) else 0)
     return DENIED if number is None else (commands.SetMode(number),)
 
 
-def _start_mission(given: Given, vehicle: Vehicle) -> Sequence[Command] | int:
+def _start_mission(given: Given, vehicle: Vehicle) -> Sequence[FlightCommand] | int:
     count, first = vehicle.status.mission.count, given.params[0]
     if not (math.isfinite(first) and -1.0 <= first < count):
         return DENIED
     return (commands.SetCurrentItem(max(0, int(first))), commands.SetMode(MISSION), commands.Arm())
 
 
-def _takeoff(given: Given, _: Vehicle) -> Sequence[Command]:
+def _takeoff(given: Given, _: Vehicle) -> Sequence[FlightCommand]:
     return (commands.Takeoff(given.alt_amsl_m, given.params[3]),)
 
 
-def _reposition(given: Given, _: Vehicle) -> Sequence[Command]:
+def _reposition(given: Given, _: Vehicle) -> Sequence[FlightCommand]:
     speed_m_s = given.params[0] if given.params[0] > 0.0 else math.nan
     place = (given.lat_deg, given.lon_deg, given.alt_amsl_m)
     return (commands.GoTo(*place, yaw_rad=given.params[3], speed_m_s=speed_m_s),)
 
 
-def _orbit(given: Given, _: Vehicle) -> Sequence[Command]:
+def _orbit(given: Given, _: Vehicle) -> Sequence[FlightCommand]:
     radius_m, speed_m_s, behaviour = given.params[:3]
     number = int(behaviour) if math.isfinite(behaviour) else 0
     return (commands.Orbit(radius_m, speed_m_s, number, given.lat_deg, given.lon_deg, given.alt_amsl_m),)
 
 
-def _change_speed(given: Given, _: Vehicle) -> Sequence[Command]:
+def _change_speed(given: Given, _: Vehicle) -> Sequence[FlightCommand]:
     return (commands.ChangeSpeed(given.params[1]),)
 
 
-def _set_home(given: Given, _: Vehicle) -> Sequence[Command]:
+def _set_home(given: Given, _: Vehicle) -> Sequence[FlightCommand]:
     if given.params[0] == 1.0:
         return (commands.SetHome(),)
     return (commands.SetHome(given.lat_deg, given.lon_deg, given.alt_amsl_m),)
 
 
-def _set_current(given: Given, _: Vehicle) -> Sequence[Command] | int:
+def _set_current(given: Given, _: Vehicle) -> Sequence[FlightCommand] | int:
     number = given.params[0]
     return (commands.SetCurrentItem(int(number)),) if math.isfinite(number) and number >= 0.0 else DENIED
 
 
-def _inject(given: Given, _: Vehicle) -> Sequence[Command] | int:
+def _inject(given: Given, _: Vehicle) -> Sequence[FlightCommand] | int:
     if not all(map(math.isfinite, given.params[:2])):
         return DENIED
     instance = int(given.params[2]) if math.isfinite(given.params[2]) else 0
     return (commands.InjectFailure(int(given.params[0]), int(given.params[1]), instance),)
 
 
-def _reboot(given: Given, vehicle: Vehicle) -> Sequence[Command] | int:
+def _reboot(given: Given, vehicle: Vehicle) -> Sequence[FlightCommand] | int:
     """Reset the vehicle; in flight only if forced. A crashed vehicle can always be reset."""
     if given.params[0] != 1.0:
         return DENIED
@@ -111,12 +118,12 @@ def _reboot(given: Given, vehicle: Vehicle) -> Sequence[Command] | int:
     return (commands.Reset(),) if may else TEMPORARILY_REJECTED
 
 
-def _always(*wanted: Command) -> Callable[[Given, Vehicle], Sequence[Command] | int]:
+def _always(*wanted: FlightCommand) -> Callable[[Given, Vehicle], Sequence[FlightCommand] | int]:
     """Return a function that returns these commands, whatever the parameters."""
     return lambda *_: wanted
 
 
-KINDS: dict[int, Callable[[Given, Vehicle], Sequence[Command] | int]] = {
+KINDS: dict[int, Callable[[Given, Vehicle], Sequence[FlightCommand] | int]] = {
     20: _always(commands.Return()),
     21: _always(commands.Land()),
     22: _takeoff,
@@ -170,13 +177,13 @@ class CommandProtocol:
 
     def _carry_out(self, request: Request, number: int, given: Given) -> None:
         kind = KINDS.get(number)
-        wanted: Sequence[Command] | int = UNSUPPORTED if kind is None else kind(given, self._vehicle)
+        wanted: Sequence[FlightCommand] | int = UNSUPPORTED if kind is None else kind(given, self._vehicle)
         if isinstance(wanted, int) or not wanted:
             self._acknowledge(request, number, wanted if isinstance(wanted, int) else ACCEPTED)
             return
-        results: list[Result] = []
+        results: list[CommandResult] = []
 
-        def on_result(result: Result) -> None:
+        def on_result(result: CommandResult) -> None:
             results.append(result)
             if len(results) == len(wanted):
                 worst = next((each for each in results if each.code != ACCEPTED), result)

@@ -18,10 +18,10 @@ from px4lockstep.service.mission_protocol import MissionProtocol
 from px4lockstep.service.parameter_protocol import ParameterProtocol
 from px4lockstep.service.request import Request
 from px4lockstep.service.setpoint_protocol import SetpointProtocol
-from px4lockstep.service.status import Status
+from px4lockstep.service.status import VehicleStatus
 from px4lockstep.service.streams import NORMAL, ONBOARD, Streams
 from px4lockstep.service.telemetry import MESSAGES, heartbeat
-from px4lockstep.service.texts import Text
+from px4lockstep.service.texts import StatusText
 from px4lockstep.service.vehicle import Vehicle
 
 HEARTBEAT, PING, FILE_TRANSFER, TIMESYNC = 0, 4, 110, 111
@@ -79,7 +79,7 @@ class Endpoint:
             self.close()
             raise
         self._dialect = Dialect(instance + 1, AUTOPILOT_COMPONENT)
-        self._texts: list[Text] = []
+        self._texts: list[StatusText] = []
         stored: dict[int, tuple[Item, ...]] = dict.fromkeys(mission_protocol.KINDS, ())
         self._missions = {channel: MissionProtocol(vehicle, stored, self._say) for channel in self.channels}
         takers = (
@@ -139,7 +139,7 @@ class Endpoint:
     def _say(self, text: str) -> None:
         """Send a text about a refusal."""
         if len(self._texts) < MAX_TEXTS:
-            self._texts.append(Text(CRITICAL, text))
+            self._texts.append(StatusText(CRITICAL, text))
 
     def _take_mission(self, request: Request) -> None:
         self._missions[request.channel].take(request)
@@ -167,7 +167,7 @@ class Endpoint:
     def send(self, now_s: float) -> None:
         """Prepare what is due at the vehicle's time; `flush` sends it."""
         time_us = self.vehicle.time_us
-        status: Status | None = None
+        status: VehicleStatus | None = None
         payloads: dict[str, bytes | None] = {}
         for channel in self.channels:
             due = channel.streams.take_due(time_us)
@@ -195,7 +195,7 @@ class Endpoint:
             for channel in self.channels:
                 self._announce(channel, self.vehicle.status, now_s)
 
-    def _announce(self, channel: Channel, status: Status, now_s: float) -> None:
+    def _announce(self, channel: Channel, status: VehicleStatus, now_s: float) -> None:
         self._beat_s = now_s
         channel.link.announce(channel.encode(layout("HEARTBEAT"), heartbeat(status)))
 
@@ -204,7 +204,7 @@ class Endpoint:
         for channel in self.channels:
             channel.link.flush()
 
-    def _payload(self, name: str, status: Status) -> bytes | None:
+    def _payload(self, name: str, status: VehicleStatus) -> bytes | None:
         if name == "HEARTBEAT":
             return None  # announced
         if name == "TIMESYNC":
@@ -214,7 +214,7 @@ class Endpoint:
             return layout(name).payload.pack(status.time_us, self._ping & 0xFFFFFFFF, 0, 0)
         return MESSAGES[name](status)
 
-    def _send_events(self, status: Status, now_s: float) -> None:
+    def _send_events(self, status: VehicleStatus, now_s: float) -> None:
         mission = status.mission
         shown = (mission.current, mission.count, mission.state, mission.mission_id, mission.fence_id, mission.rally_id)
         is_asked = any(missions.is_current_due for missions in self._missions.values())

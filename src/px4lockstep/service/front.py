@@ -25,7 +25,7 @@ from px4lockstep.errors import InputError, SimulationError, StateError
 from px4lockstep.flights.saved import SavedRun, read_run
 from px4lockstep.log.log import Log
 from px4lockstep.processes import Interpreter
-from px4lockstep.scenario.commands import Command, InjectFailure, Reset, Result, Row, SetWind
+from px4lockstep.scenario.commands import CommandResult, CommandRow, FlightCommand, InjectFailure, Reset, SetWind
 from px4lockstep.service.child import Lines
 from px4lockstep.timebase import seconds_to_us
 
@@ -40,7 +40,7 @@ FAILURES = {"ok": 0, "off": 1, "stuck": 2, "wrong": 4}
 
 
 @dataclass(frozen=True)
-class Options:
+class ServeOptions:
     """How a vehicle is served."""
 
     spec: str
@@ -58,7 +58,7 @@ class Options:
 class ServedVehicle:
     """A vehicle that is served while its `with` block runs; afterwards it has the log and the verdict of its flight."""
 
-    def __init__(self, options: Options, *, keeps: bool) -> None:
+    def __init__(self, options: ServeOptions, *, keeps: bool) -> None:
         self._options, self._keeps = options, keeps
         self._lines: Lines | None = None
         self._process: Interpreter | None = None
@@ -202,18 +202,18 @@ class ServedVehicle:
         while (why := self.status.why_not_armable) or not self.status.has_position:
             if time.perf_counter() > end_s:
                 raise SimulationError(f"the vehicle is not ready after {timeout_s:g} s: {why}")
-            time.sleep(POLL_S)
+            self._receive(POLL_S)
 
     # -- commands --------------------------------------------------------------------------------------------------
 
-    def submit(self, command: Command) -> Result:
+    def submit(self, command: FlightCommand) -> CommandResult:
         """Give a command, which takes effect at the next autopilot tick, and return its result.
 
         Raises:
             StateError: If the vehicle is paused: then no tick follows.
         """
-        answer = self._ask("submit", row=Row(0, command).data)
-        return Result(answer["code"], answer["text"])
+        answer = self._ask("submit", row=CommandRow(0, command).data)
+        return CommandResult(answer["code"], answer["text"])
 
     def inject(self, unit: str, failure: str, instance: int = 0) -> None:
         """Inject a failure.
@@ -246,7 +246,7 @@ class ServedVehicle:
         """End the flight and begin a new one, from the start; clients stay connected."""
         self._give(Reset())
 
-    def _give(self, command: Command) -> None:
+    def _give(self, command: FlightCommand) -> None:
         result = self.submit(command)
         if not result.is_accepted:
             raise InputError(result.text)
@@ -345,7 +345,7 @@ def serve(
     keeps = record is not None
     folder = str(record) if record is not None else tempfile.mkdtemp(prefix="px4lockstep-serve-")
     changes = dict(overrides or {})
-    options = Options(
+    options = ServeOptions(
         os.fspath(spec), changes, seed, _checked_speed(speed), instance, host, folder, trust, paused, keeps
     )
     return ServedVehicle(options, keeps=keeps)

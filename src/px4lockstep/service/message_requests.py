@@ -9,7 +9,7 @@ from px4lockstep.autopilots.mavlink.layouts import layout
 from px4lockstep.autopilots.mavlink.modes import LISTED, custom_mode
 from px4lockstep.service.commands import ACCEPTED, DENIED, FAILED
 from px4lockstep.service.request import Request
-from px4lockstep.service.status import Status
+from px4lockstep.service.status import VehicleStatus
 from px4lockstep.service.streams import ALL, OFF
 from px4lockstep.service.telemetry import MESSAGES
 
@@ -21,7 +21,7 @@ FLIGHT_VERSION = 0x01120080
 """1.18.0 beta, the version of PX4 whose behaviour is reproduced."""
 
 
-def answer_message_command(request: Request, status: Status) -> int:
+def answer_message_command(request: Request, status: VehicleStatus) -> int:
     """Carry out a command about messages; return the result."""
     command, message = request.message.command, request.message
     if command == REQUEST_PROTOCOL_VERSION:
@@ -49,7 +49,7 @@ def _whole(value: float) -> int:
     return int(value) if math.isfinite(value) else -1
 
 
-def _send(request: Request, name: str, index: int, status: Status) -> int:
+def _send(request: Request, name: str, index: int, status: VehicleStatus) -> int:
     if name == "AUTOPILOT_VERSION":
         _send_version(request)
     elif name == "AVAILABLE_MODES":

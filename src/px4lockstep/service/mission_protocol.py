@@ -14,10 +14,17 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from px4lockstep.px4.commands import ALIASES
-from px4lockstep.px4.commands import Command as ItemCommand
+from px4lockstep.px4.commands import ALIASES, Command
 from px4lockstep.px4.fence import MAX_FENCE_POINTS, MAX_RALLY_POINTS
-from px4lockstep.service.commands import Command, Item, Result, SetCurrentItem, SetFence, SetMission, SetRally
+from px4lockstep.service.commands import (
+    CommandResult,
+    FlightCommand,
+    Item,
+    SetCurrentItem,
+    SetFence,
+    SetMission,
+    SetRally,
+)
 from px4lockstep.service.request import Request
 from px4lockstep.service.vehicle import Vehicle
 
@@ -43,7 +50,7 @@ MOST = {MISSION: 1024, FENCE: MAX_FENCE_POINTS, RALLY: MAX_RALLY_POINTS}
 """Largest numbers of items."""
 PLACE_FRAMES, NO_PLACE_FRAME = (0, 3, 5, 6), 2
 ALLOWED = {
-    MISSION: frozenset((*map(int, ItemCommand), *ALIASES)),
+    MISSION: frozenset((*map(int, Command), *ALIASES)),
     FENCE: frozenset((5000, 5001, 5002, 5003, 5004)),
     RALLY: frozenset((5100,)),
 }
@@ -194,7 +201,7 @@ class MissionProtocol:
     def _finish(self, upload: Upload) -> None:
         items = tuple(upload.items)
 
-        def on_result(result: Result) -> None:
+        def on_result(result: CommandResult) -> None:
             if result.is_accepted:
                 self._stored[upload.kind] = items
             if self._upload is upload:
@@ -210,9 +217,9 @@ class MissionProtocol:
         kinds = KINDS if kind == ALL_KINDS else (kind,) if kind in KINDS else ()
         if not kinds:  # as measured: PX4 accepts to delete what it does not know
             self._acknowledge(request, kind, OK)
-        results: list[Result] = []
+        results: list[CommandResult] = []
 
-        def on_result(result: Result) -> None:
+        def on_result(result: CommandResult) -> None:
             results.append(result)
             if result.is_accepted:
                 self._stored[kinds[len(results) - 1]] = ()
@@ -247,7 +254,7 @@ class MissionProtocol:
 
     # -- answers -----------------------------------------------------------------------------------------------------
 
-    def _show_current(self, result: Result) -> None:
+    def _show_current(self, result: CommandResult) -> None:
         self.is_current_due = self.is_current_due or result.is_accepted
 
     @staticmethod
@@ -274,6 +281,6 @@ def _item_of(request: Request) -> Item:
     return Item(frame, message.command, params, x, y, z, message.autocontinue)
 
 
-def _command(kind: int, items: tuple[Item, ...]) -> Command:
+def _command(kind: int, items: tuple[Item, ...]) -> FlightCommand:
     made = {MISSION: SetMission, FENCE: SetFence, RALLY: SetRally}[kind]
     return made(items, opaque_id(items))

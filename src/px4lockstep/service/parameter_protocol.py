@@ -8,7 +8,7 @@ import zlib
 from collections.abc import Sequence
 
 from px4lockstep.service.channel import Channel
-from px4lockstep.service.commands import Result, SetParam
+from px4lockstep.service.commands import CommandResult, SetParam
 from px4lockstep.service.request import Request
 from px4lockstep.service.vehicle import Vehicle
 
@@ -80,7 +80,7 @@ class ParameterProtocol:
             return
         (value,) = FORMATS[kind].unpack(request.payload[:4].ljust(4, b"\0"))
 
-        def on_result(result: Result) -> None:
+        def on_result(result: CommandResult) -> None:
             if result.is_accepted:
                 for channel in self._channels:
                     channel.send_payload("PARAM_VALUE", self._payload(name))
@@ -89,7 +89,7 @@ class ParameterProtocol:
 
         if name not in self._vehicle.parameters:
             self._own[name] = value
-            on_result(Result())
+            on_result(CommandResult())
             return
         self._vehicle.submit(SetParam(name, value), on_result)
 

@@ -29,7 +29,7 @@ NO_MISSION, NOT_STARTED, ACTIVE, PAUSED, COMPLETE = range(1, 6)
 
 
 @dataclass(frozen=True)
-class Place:
+class GeoPoint:
     """A place on the earth."""
 
     lat_deg: float
@@ -38,7 +38,7 @@ class Place:
 
 
 @dataclass(frozen=True)
-class Battery:
+class BatteryReading:
     """A battery as measured."""
 
     voltage_v: float
@@ -84,7 +84,7 @@ class Now:
     mission: MissionStatus
 
 
-class Status:
+class VehicleStatus:
     """The vehicle at one time, read-only.
 
     Vectors are NED or in body axes, and those of the estimate unless said otherwise.
@@ -118,7 +118,7 @@ class Status:
             self.landed_state = TAKING_OFF if now.nav_state == TAKEOFF_MODE else LANDING
 
     def __repr__(self) -> str:
-        return f"<Status at {self.time_us / 1e6:.3f} s: nav_state {self.nav_state}, armed {self.armed}>"
+        return f"<VehicleStatus at {self.time_us / 1e6:.3f} s: nav_state {self.nav_state}, armed {self.armed}>"
 
     def _tuple(self, part: str, name: str) -> Any:
         return tuple(self._bus[part][name].tolist())
@@ -163,19 +163,19 @@ class Status:
         return found
 
     @cached_property
-    def position(self) -> Place:
+    def position(self) -> GeoPoint:
         """Position on the earth."""
         return self._reader.place(self.pos_ned)
 
     @cached_property
-    def home(self) -> Place:
+    def home(self) -> GeoPoint:
         """Home on the earth."""
         return self._reader.place(self.home_ned)
 
     @cached_property
-    def batteries(self) -> tuple[Battery, ...]:
+    def batteries(self) -> tuple[BatteryReading, ...]:
         """The batteries."""
-        return tuple(Battery(*each.tolist()) for each in self._bus["battery"][: self._reader.n_batteries])
+        return tuple(BatteryReading(*each.tolist()) for each in self._bus["battery"][: self._reader.n_batteries])
 
     @cached_property
     def motors(self) -> tuple[float, ...]:
@@ -247,7 +247,7 @@ class Status:
 class StatusReader:
     """Reads the status of a simulation; `home` is the origin of its local frame."""
 
-    def __init__(self, simulation: Simulation, home: Place) -> None:
+    def __init__(self, simulation: Simulation, home: GeoPoint) -> None:
         self._simulation, self._home = simulation, home
         records = plain(simulation.records)
         self._inputs, self._x = records["inputs"], records["state"]["x"][0]
@@ -260,7 +260,7 @@ class StatusReader:
         lat_rad = math.radians(home.lat_deg)
         self._sin_lat, self._cos_lat = math.sin(lat_rad), math.cos(lat_rad)
 
-    def place(self, pos_ned: Vector) -> Place:
+    def place(self, pos_ned: Vector) -> GeoPoint:
         """Return a position in the local frame as latitude, longitude and altitude: see `environment.projection`."""
         north, east = pos_ned[0] / EARTH_RADIUS_M, pos_ned[1] / EARTH_RADIUS_M
         angle = math.hypot(north, east)
@@ -270,9 +270,9 @@ class StatusReader:
         lat_rad = math.atan2(self._sin_lat * cosine + self._cos_lat * north, math.hypot(east, along))
         lon_deg = self._home.lon_deg + math.degrees(math.atan2(east, along))
         lon_deg = (lon_deg + 180.0) % 360.0 - 180.0 if abs(lon_deg) > 180.0 else lon_deg
-        return Place(math.degrees(lat_rad), lon_deg, self._home.alt_amsl_m - pos_ned[2])
+        return GeoPoint(math.degrees(lat_rad), lon_deg, self._home.alt_amsl_m - pos_ned[2])
 
-    def read(self, time_us: int, reached: int, uploads: Uploads) -> Status:
+    def read(self, time_us: int, reached: int, uploads: Uploads) -> VehicleStatus:
         """Return the status; `time_us` is that of the service."""
         simulation, session = self._simulation, self._simulation.autopilot
         # copying the record by field takes 50 µs
@@ -288,7 +288,7 @@ class StatusReader:
             rotor_rad_s=tuple(self._x[self._rotors].tolist()),
             mission=self._mission(bus["autopilot"], nav_state, reached, uploads),
         )
-        return Status(bus, now, self)
+        return VehicleStatus(bus, now, self)
 
     def _specific_force(self) -> Vector:
         """Return the specific force since the last call, from the change of the true velocity."""

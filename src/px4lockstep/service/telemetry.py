@@ -13,7 +13,7 @@ from collections.abc import Callable, Sequence
 from px4lockstep.autopilots.mavlink.layouts import layout
 from px4lockstep.autopilots.mavlink.modes import LAND, MISSION, RETURN, STANDARD, TAKEOFF, base_mode, custom_mode
 from px4lockstep.sensors.magnetometer import earth_field_ned_gauss
-from px4lockstep.service.status import Status
+from px4lockstep.service.status import VehicleStatus
 
 QUADROTOR, PX4 = 2, 12
 TYPES = {3: 15, 4: QUADROTOR, 6: 13, 8: 14}
@@ -41,7 +41,7 @@ MAX_CELLS = 10
 ESCS = 4
 """Motors in one ESC_STATUS."""
 
-Payload = Callable[[Status], bytes | None]
+Payload = Callable[[VehicleStatus], bytes | None]
 """Returns the payload of a message; None if there is nothing to send."""
 
 
@@ -82,7 +82,7 @@ def _degrees7(degrees: float) -> int:
 # -- state of the system ---------------------------------------------------------------------------------------------
 
 
-def heartbeat(s: Status) -> bytes:
+def heartbeat(s: VehicleStatus) -> bytes:
     """Return HEARTBEAT; the state is critical in a failsafe, and uninitialized while arming would be refused."""
     if s.failsafe:
         state = CRITICAL
@@ -95,13 +95,13 @@ def heartbeat(s: Status) -> bytes:
     return layout("HEARTBEAT").payload.pack(*packed)
 
 
-def current_mode(s: Status) -> bytes:
+def current_mode(s: VehicleStatus) -> bytes:
     """Return CURRENT_MODE."""
     mode = custom_mode(s.nav_state)
     return layout("CURRENT_MODE").payload.pack(mode, mode, STANDARD.get(s.nav_state, 0))
 
 
-def sys_status(s: Status) -> bytes:
+def sys_status(s: VehicleStatus) -> bytes:
     """Return SYS_STATUS, with the first battery."""
     health = HEALTHY | (ARMABLE if s.is_armable else 0)
     if not s.has_position:
@@ -116,12 +116,12 @@ def sys_status(s: Status) -> bytes:
     return layout("SYS_STATUS").payload.pack(*values)
 
 
-def extended_sys_state(s: Status) -> bytes:
+def extended_sys_state(s: VehicleStatus) -> bytes:
     """Return EXTENDED_SYS_STATE."""
     return layout("EXTENDED_SYS_STATE").payload.pack(0, s.landed_state)
 
 
-def mission_current(s: Status) -> bytes:
+def mission_current(s: VehicleStatus) -> bytes:
     """Return MISSION_CURRENT."""
     mission = s.mission
     mode = 1 if s.nav_state in IN_MISSION else 2
@@ -130,24 +130,24 @@ def mission_current(s: Status) -> bytes:
     return layout("MISSION_CURRENT").payload.pack(max(0, mission.current), total, mission.state, mode, *ids)
 
 
-def home_position(s: Status) -> bytes:
+def home_position(s: VehicleStatus) -> bytes:
     """Return HOME_POSITION."""
     home = s.home
     place = (_degrees7(home.lat_deg), _degrees7(home.lon_deg), round(1e3 * home.alt_amsl_m))
     return layout("HOME_POSITION").payload.pack(*place, *s.home_ned, 1.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, s.time_us)
 
 
-def system_time(s: Status) -> bytes:
+def system_time(s: VehicleStatus) -> bytes:
     """Return SYSTEM_TIME."""
     return layout("SYSTEM_TIME").payload.pack(EPOCH_US + s.time_us, s.time_us // 1000)
 
 
-def battery_status(s: Status) -> bytes | None:
+def battery_status(s: VehicleStatus) -> bytes | None:
     """Return BATTERY_STATUS of the first battery."""
     return None if not s.batteries else battery_payload(s, 0)
 
 
-def battery_payload(s: Status, number: int) -> bytes:
+def battery_payload(s: VehicleStatus, number: int) -> bytes:
     """Return BATTERY_STATUS of a battery; its voltage is that of the first cells, as PX4 reports an unknown number."""
     battery = s.batteries[number]
     left = max(0, round(1e3 * battery.voltage_v))
@@ -163,25 +163,25 @@ def battery_payload(s: Status, number: int) -> bytes:
 # -- motion ----------------------------------------------------------------------------------------------------------
 
 
-def attitude(s: Status) -> bytes:
+def attitude(s: VehicleStatus) -> bytes:
     """Return ATTITUDE."""
     return layout("ATTITUDE").payload.pack(s.time_us // 1000, *euler(s.q_bn), *s.omega_body)
 
 
-def attitude_quaternion(s: Status) -> bytes:
+def attitude_quaternion(s: VehicleStatus) -> bytes:
     """Return ATTITUDE_QUATERNION."""
     values = (s.time_us // 1000, *s.q_bn, *s.omega_body)
     return layout("ATTITUDE_QUATERNION").payload.pack(*values, 0.0, 0.0, 0.0, 0.0)
 
 
-def local_position_ned(s: Status) -> bytes | None:
+def local_position_ned(s: VehicleStatus) -> bytes | None:
     """Return LOCAL_POSITION_NED."""
     if not s.has_position:
         return None
     return layout("LOCAL_POSITION_NED").payload.pack(s.time_us // 1000, *s.pos_ned, *s.vel_ned)
 
 
-def global_position_int(s: Status) -> bytes | None:
+def global_position_int(s: VehicleStatus) -> bytes | None:
     """Return GLOBAL_POSITION_INT."""
     if not s.has_position:
         return None
@@ -198,7 +198,7 @@ def global_position_int(s: Status) -> bytes | None:
     )
 
 
-def gps_raw_int(s: Status) -> bytes:
+def gps_raw_int(s: VehicleStatus) -> bytes:
     """Return GPS_RAW_INT, with a fix while the estimate has a position."""
     place, (north, east, _) = s.position, s.vel_ned
     is_there = s.has_position
@@ -212,28 +212,28 @@ def gps_raw_int(s: Status) -> bytes:
     )
 
 
-def vfr_hud(s: Status) -> bytes:
+def vfr_hud(s: VehicleStatus) -> bytes:
     """Return VFR_HUD."""
     speed = math.hypot(s.vel_ned[0], s.vel_ned[1])
     heading, throttle = round(math.degrees(yaw_of(s.q_bn))) % 360, round(100.0 * _mean(s.motors))
     return layout("VFR_HUD").payload.pack(math.nan, speed, s.position.alt_amsl_m, -s.vel_ned[2], heading, throttle)
 
 
-def altitude(s: Status) -> bytes:
+def altitude(s: VehicleStatus) -> bytes:
     """Return ALTITUDE."""
     amsl, local = s.position.alt_amsl_m, -s.pos_ned[2]
     relative = amsl - s.home.alt_amsl_m
     return layout("ALTITUDE").payload.pack(s.time_us, amsl, amsl, local, relative, math.nan, math.nan)
 
 
-def odometry(s: Status) -> bytes:
+def odometry(s: VehicleStatus) -> bytes:
     """Return ODOMETRY, in NED."""
     unknown = (math.nan, *(0.0,) * 20)
     motion = (*s.pos_ned, *s.q_bn, *s.vel_ned, *s.omega_body)
     return layout("ODOMETRY").payload.pack(s.time_us, *motion, *unknown, *unknown, LOCAL_NED, LOCAL_NED, 0, 8, 0)
 
 
-def estimator_status(s: Status) -> bytes:
+def estimator_status(s: VehicleStatus) -> bytes:
     """Return ESTIMATOR_STATUS."""
     flags = ESTIMATOR_FLAGS if s.has_position else 0x21
     return layout("ESTIMATOR_STATUS").payload.pack(s.time_us, *(0.01,) * 4, 0.0, 0.0, 0.2, 0.3, flags)
@@ -248,18 +248,18 @@ def _field_ned_gauss(lat_deg: int, lon_deg: int) -> tuple[float, float, float]:
     return earth_field_ned_gauss(float(lat_deg), float(lon_deg), 0.0, FIELD_DATE)
 
 
-def _field_body(s: Status) -> tuple[float, float, float]:
+def _field_body(s: VehicleStatus) -> tuple[float, float, float]:
     return to_body(s.q_bn, _field_ned_gauss(round(s.home.lat_deg), round(s.home.lon_deg)))
 
 
-def highres_imu(s: Status) -> bytes:
+def highres_imu(s: VehicleStatus) -> bytes:
     """Return HIGHRES_IMU."""
     pressure_hpa, alt_m = s.pressure_pa / 100.0, s.position.alt_amsl_m
     values = (*s.acc_body, *s.omega_body, *_field_body(s), pressure_hpa, 0.0, alt_m, s.temperature_c)
     return layout("HIGHRES_IMU").payload.pack(s.time_us, *values, 0x1FFF, 0)
 
 
-def scaled_imu(s: Status) -> bytes:
+def scaled_imu(s: VehicleStatus) -> bytes:
     """Return SCALED_IMU."""
     acc = (_short(1e3 * value / 9.80665) for value in s.acc_body)
     gyro = (_short(1e3 * value) for value in s.omega_body)
@@ -267,14 +267,14 @@ def scaled_imu(s: Status) -> bytes:
     return layout("SCALED_IMU").payload.pack(s.time_us // 1000, *acc, *gyro, *field, round(100.0 * s.temperature_c))
 
 
-def scaled_pressure(s: Status) -> bytes:
+def scaled_pressure(s: VehicleStatus) -> bytes:
     """Return SCALED_PRESSURE."""
     temperature = round(100.0 * s.temperature_c)
     values = (s.time_us // 1000, s.pressure_pa / 100.0, 0.0, temperature, 0)
     return layout("SCALED_PRESSURE").payload.pack(*values)
 
 
-def vibration(s: Status) -> bytes:
+def vibration(s: VehicleStatus) -> bytes:
     """Return VIBRATION, which is not simulated."""
     return layout("VIBRATION").payload.pack(s.time_us, 0.0, 0.0, 0.0, 0, 0, 0)
 
@@ -282,13 +282,13 @@ def vibration(s: Status) -> bytes:
 # -- setpoints and actuators -----------------------------------------------------------------------------------------
 
 
-def attitude_target(s: Status) -> bytes:
+def attitude_target(s: VehicleStatus) -> bytes:
     """Return ATTITUDE_TARGET."""
     values = (s.time_us // 1000, *s.q_sp, *s.rate_sp_body, s.thrust_sp, 0)
     return layout("ATTITUDE_TARGET").payload.pack(*values)
 
 
-def position_target_local_ned(s: Status) -> bytes:
+def position_target_local_ned(s: VehicleStatus) -> bytes:
     """Return POSITION_TARGET_LOCAL_NED; the mask marks components that are not controlled."""
     values = (*s.pos_sp_ned, *s.vel_sp_ned, *s.acc_sp_ned, s.yaw_sp_rad, s.yawspeed_sp_rad_s)
     if not s.armed:
@@ -299,7 +299,7 @@ def position_target_local_ned(s: Status) -> bytes:
     return layout("POSITION_TARGET_LOCAL_NED").payload.pack(s.time_us // 1000, *values, mask, LOCAL_NED)
 
 
-def position_target_global_int(s: Status) -> bytes | None:
+def position_target_global_int(s: VehicleStatus) -> bytes | None:
     """Return POSITION_TARGET_GLOBAL_INT, in automatic flight to a position."""
     if not s.armed or not all(map(math.isfinite, s.pos_sp_ned)):
         return None
@@ -311,7 +311,7 @@ def position_target_global_int(s: Status) -> bytes | None:
     return layout("POSITION_TARGET_GLOBAL_INT").payload.pack(s.time_us // 1000, *where, *(0.0,) * 8, 0xFF8, 0)
 
 
-def servo_output_raw(s: Status) -> bytes:
+def servo_output_raw(s: VehicleStatus) -> bytes:
     """Return SERVO_OUTPUT_RAW: 1000 to 2000 from no to full duty, 900 while disarmed."""
     pulses = [900 if not s.armed else round(1000.0 + 1000.0 * duty) for duty in s.motors[:16]]
     pulses += [0] * (16 - len(pulses))
@@ -319,20 +319,20 @@ def servo_output_raw(s: Status) -> bytes:
     return layout("SERVO_OUTPUT_RAW").payload.pack(*values)
 
 
-def actuator_output_status(s: Status) -> bytes:
+def actuator_output_status(s: VehicleStatus) -> bytes:
     """Return ACTUATOR_OUTPUT_STATUS."""
     count = min(32, len(s.motors))
     return layout("ACTUATOR_OUTPUT_STATUS").payload.pack(s.time_us, count, *s.motors[:32], *(0.0,) * (32 - count))
 
 
-def esc_info(s: Status) -> bytes:
+def esc_info(s: VehicleStatus) -> bytes:
     """Return ESC_INFO of the first four motors."""
     count = len(s.motors)
     online = (1 << min(count, ESCS)) - 1
     return layout("ESC_INFO").payload.pack(s.time_us, *(0,) * 4, 0, *(0,) * 4, *(32_767,) * 4, 0, count, 0, online)
 
 
-def esc_status(s: Status) -> bytes:
+def esc_status(s: VehicleStatus) -> bytes:
     """Return ESC_STATUS of the first four motors."""
     speeds = [round(RAD_S_TO_RPM * speed) for speed in s.rotor_rad_s[:ESCS]]
     speeds += [0] * (ESCS - len(speeds))
@@ -344,12 +344,12 @@ def esc_status(s: Status) -> bytes:
 # -- on request only -------------------------------------------------------------------------------------------------
 
 
-def flight_information(s: Status) -> bytes:
+def flight_information(s: VehicleStatus) -> bytes:
     """Return FLIGHT_INFORMATION, without the times of arming and takeoff."""
     return layout("FLIGHT_INFORMATION").payload.pack(0, 0, 0, s.time_us // 1000, 0)
 
 
-def protocol_version(_: Status) -> bytes:
+def protocol_version(_: VehicleStatus) -> bytes:
     """Return PROTOCOL_VERSION."""
     return layout("PROTOCOL_VERSION").payload.pack(200, 100, 203, *(0,) * 16)
 

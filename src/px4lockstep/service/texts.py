@@ -2,8 +2,8 @@
 
 from dataclasses import dataclass
 
-from px4lockstep.scenario.commands import Disarm, Result, Row
-from px4lockstep.service.status import COMPLETE, ON_GROUND, Status
+from px4lockstep.scenario.commands import CommandResult, CommandRow, Disarm
+from px4lockstep.service.status import COMPLETE, ON_GROUND, VehicleStatus
 
 EMERGENCY, CRITICAL, WARNING, INFO = 0, 2, 4, 6
 """MAVLink's MAV_SEVERITY."""
@@ -11,38 +11,40 @@ BATTERY = {1: "Low battery level", 2: "Critical battery level", 3: "Emergency ba
 
 
 @dataclass(frozen=True)
-class Text:
+class StatusText:
     """A message; `severity` is MAVLink's MAV_SEVERITY."""
 
     severity: int
     text: str
 
 
-def text_of_result(result: Result) -> Text | None:
+def text_of_result(result: CommandResult) -> StatusText | None:
     """Return the message about a command's result, if it has one."""
-    return Text(CRITICAL, result.text) if result.text else None
+    return StatusText(CRITICAL, result.text) if result.text else None
 
 
-def texts_between(before: Status, now: Status, rows: tuple[Row, ...], *, has_flown: bool) -> list[Text]:
+def texts_between(
+    before: VehicleStatus, now: VehicleStatus, rows: tuple[CommandRow, ...], *, has_flown: bool
+) -> list[StatusText]:
     """Return the messages about what has changed; `rows` are the commands since then."""
-    found: list[Text] = []
+    found: list[StatusText] = []
     if now.armed and not before.armed:
-        found.append(Text(INFO, "Armed by external command"))
+        found.append(StatusText(INFO, "Armed by external command"))
     if before.landed_state == ON_GROUND and now.landed_state != ON_GROUND and now.armed:
-        found.append(Text(INFO, "Takeoff detected"))
+        found.append(StatusText(INFO, "Takeoff detected"))
     if before.landed_state != ON_GROUND and now.landed_state == ON_GROUND:
-        found.append(Text(INFO, "Landing detected"))
+        found.append(StatusText(INFO, "Landing detected"))
     if before.armed and not now.armed:
         is_asked = any(isinstance(row.command, Disarm) and row.result.is_accepted for row in rows)
         by = "external command" if is_asked else "landing" if has_flown else "auto preflight disarming"
-        found.append(Text(INFO, f"Disarmed by {by}"))
+        found.append(StatusText(INFO, f"Disarmed by {by}"))
     for one, other in zip(before.batteries, now.batteries, strict=False):
         if other.warning > one.warning:
-            found.append(Text(CRITICAL, BATTERY[other.warning]))
+            found.append(StatusText(CRITICAL, BATTERY[other.warning]))
     if now.failsafe and not before.failsafe:
-        found.append(Text(CRITICAL, "Failsafe activated"))
+        found.append(StatusText(CRITICAL, "Failsafe activated"))
     if now.mission.state == COMPLETE and before.mission.state != COMPLETE:
-        found.append(Text(INFO, "Mission finished"))
+        found.append(StatusText(INFO, "Mission finished"))
     if now.is_crashed and not before.is_crashed:
-        found.append(Text(EMERGENCY, "Crash detected"))
+        found.append(StatusText(EMERGENCY, "Crash detected"))
     return found

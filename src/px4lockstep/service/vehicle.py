@@ -17,21 +17,22 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from px4lockstep.autopilots.kinds import KINDS
 from px4lockstep.errors import InputError
 from px4lockstep.flights.folder import BOUNDARIES_HELD, RunFolder, fresh_folder, write_spec
 from px4lockstep.flights.run import Run, loaded
 from px4lockstep.io import release_pages
 from px4lockstep.log.rows import hold_rows
 from px4lockstep.scenario import commands
-from px4lockstep.scenario.commands import Command, Result, Row
-from px4lockstep.service.status import ON_GROUND, Place, Status, StatusReader, Uploads
-from px4lockstep.service.texts import Text, text_of_result, texts_between
+from px4lockstep.scenario.commands import CommandResult, CommandRow, FlightCommand
+from px4lockstep.service.status import ON_GROUND, GeoPoint, StatusReader, Uploads, VehicleStatus
+from px4lockstep.service.texts import StatusText, text_of_result, texts_between
 from px4lockstep.spec.build import Flight, build
 from px4lockstep.spec.load import change_spec
 from px4lockstep.spec.own_parts import changed_copy
 from px4lockstep.spec.spec import Spec, with_commands
 
-OnResult = Callable[[Result], object]
+OnResult = Callable[[CommandResult], object]
 """Called with the result of a command when it takes effect."""
 MAX_TEXTS = 1_000
 """Messages that are kept for `texts`; older ones are dropped."""
@@ -42,7 +43,8 @@ def served_spec(spec: Spec) -> Spec:
     capabilities = spec.autopilot.capabilities
     if not capabilities.takes_commands:
         text = "it talks to its own clients" if capabilities.is_process else "it takes no commands"
-        raise InputError(f"autopilot.kind = {spec.autopilot.kind!r} can't be served: {text}; use 'builtin' or 'px4'")
+        usable = ", ".join(repr(name) for name, kind in KINDS.items() if kind.capabilities.takes_commands)
+        raise InputError(f"autopilot.kind = {spec.autopilot.kind!r} can't be served: {text}; use one of {usable}")
     update = {"arm_time_s": None, "mission_time_s": None, "ends_at_crash": False}
     scenario, px4 = spec.scenario.model_copy(update=update), spec.px4.model_copy(update={"mission_path": None})
     return changed_copy(spec, {"scenario": scenario, "px4": px4})
@@ -78,9 +80,9 @@ class Vehicle:
         self._draws = plots
         self._start_s = time.perf_counter()
         self._offset_us = 0
-        self._queue: list[tuple[Command, OnResult | None, float]] = []
-        self._texts: list[Text] = []
-        self.all_texts: list[Text] = []
+        self._queue: list[tuple[FlightCommand, OnResult | None, float]] = []
+        self._texts: list[StatusText] = []
+        self.all_texts: list[StatusText] = []
         """The last messages, whether or not `texts` has returned them."""
         self.last_run: Run | None = None
         """The flight that ended last, at a reset or at `close`."""
@@ -101,7 +103,7 @@ class Vehicle:
             self._held = Path(tempfile.mkdtemp(prefix="px4lockstep-serve-"))
             hold_rows(self._simulation, self._held / "log.rows")
         home = self.spec.home
-        self._reader = StatusReader(self._simulation, Place(home.lat_deg, home.lon_deg, home.alt_msl_m))
+        self._reader = StatusReader(self._simulation, GeoPoint(home.lat_deg, home.lon_deg, home.alt_msl_m))
         self._uploads, self._reached, self._item = Uploads(), -1, 0
         self._n_rows = self._released = 0
         self._has_flown = False
@@ -126,7 +128,7 @@ class Vehicle:
         return self._offset_us + self._simulation.time_us
 
     @property
-    def status(self) -> Status:
+    def status(self) -> VehicleStatus:
         """The vehicle at this time."""
         if not self._is_read:
             self._status, self._is_read = self._read(), True
@@ -143,18 +145,18 @@ class Vehicle:
         return self._simulation.autopilot.parameters
 
     @property
-    def rows(self) -> tuple[Row, ...]:
+    def rows(self) -> tuple[CommandRow, ...]:
         """The commands of this flight up to now."""
         return self._simulation.given_commands
 
-    def texts(self) -> list[Text]:
+    def texts(self) -> list[StatusText]:
         """Return the messages since the last call."""
         found, self._texts = self._texts, []
         return found
 
     # -- flight ----------------------------------------------------------------------------------------------------
 
-    def submit(self, command: Command, on_result: OnResult | None = None) -> None:
+    def submit(self, command: FlightCommand, on_result: OnResult | None = None) -> None:
         """Queue a command, which takes effect at the next autopilot tick; then `on_result` is called."""
         self._queue.append((command, on_result, time.perf_counter() - self._start_s))
 
@@ -165,7 +167,7 @@ class Vehicle:
             if isinstance(command, commands.Reset):
                 self._reset()
                 if on_result is not None:
-                    on_result(Result())
+                    on_result(CommandResult())
             else:
                 self._simulation.submit(command, on_result, arrival_s)
         self._simulation.run(max(0, time_us - self._offset_us))
@@ -203,14 +205,14 @@ class Vehicle:
             self._reached = uploaded(item - 1)
         self._item = item
 
-    def _read(self) -> Status:
+    def _read(self) -> VehicleStatus:
         return self._reader.read(self.time_us, self._reached, self._uploads)
 
-    def _say(self, texts: list[Text]) -> None:
+    def _say(self, texts: list[StatusText]) -> None:
         self._texts = [*self._texts, *texts][-MAX_TEXTS:]
         self.all_texts = [*self.all_texts, *texts][-MAX_TEXTS:]
 
-    def _note(self, row: Row) -> None:
+    def _note(self, row: CommandRow) -> None:
         """Note a command that was given: its message, and what it uploaded."""
         text = text_of_result(row.result)
         self._say([text] if text is not None else [])
@@ -234,7 +236,7 @@ class Vehicle:
         """End this flight and begin a new one."""
         self._offset_us += self._end()
         self._begin()
-        self._say([Text(6, "The vehicle was reset")])
+        self._say([StatusText(6, "The vehicle was reset")])
 
     def _end(self) -> int:
         """End the flight at the next tick, and write its run folder; return its length [us]."""

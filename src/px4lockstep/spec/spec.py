@@ -13,7 +13,7 @@ from px4lockstep.environment.environment import Environment
 from px4lockstep.estimation.estimator import Estimator
 from px4lockstep.part import Key, Part, entry, spelled
 from px4lockstep.px4.missions import Mission
-from px4lockstep.scenario.commands import Row
+from px4lockstep.scenario.commands import CommandRow
 from px4lockstep.scenario.scenario import Scenario
 from px4lockstep.spec.flight_tables import AircraftTable, Home, Plant, RunTable, SensorTable
 from px4lockstep.spec.shipped import check_strictly, mission_of
@@ -87,7 +87,7 @@ class Spec(Part):
     _untrusted: dict[Key, Any] = PrivateAttr(default_factory=dict)
     _sources: Mapping[str, str] = PrivateAttr(default_factory=dict)
     _warnings: tuple[str, ...] = PrivateAttr(default=())
-    _commands: tuple[Row, ...] = PrivateAttr(default=())
+    _commands: tuple[CommandRow, ...] = PrivateAttr(default=())
 
     def __repr__(self) -> str:
         return f"<Spec {self.aircraft.name}: autopilot {self.autopilot.kind}, seed {self.aircraft.seed}; see to_toml>"
@@ -113,7 +113,7 @@ class Spec(Part):
         return self._warnings
 
     @property
-    def commands(self) -> tuple[Row, ...]:
+    def commands(self) -> tuple[CommandRow, ...]:
         """Commands from outside, in the order of their times; those of a served flight that is flown again."""
         return self._commands
 
@@ -165,7 +165,7 @@ class Spec(Part):
     __hash__ = None  # type: ignore[assignment]
 
 
-def with_commands(spec: Spec, rows: Iterable[Row]) -> Spec:
+def with_commands(spec: Spec, rows: Iterable[CommandRow]) -> Spec:
     """Return a copy of a spec with commands from outside."""
     copy = spec.model_copy()
     copy._commands = tuple(rows)

@@ -19,7 +19,7 @@ from px4lockstep.autopilots.builtin.vectors import has_position, heading_of
 from px4lockstep.environment.projection import MapProjection
 from px4lockstep.jit import interpreted, view
 from px4lockstep.scenario import commands
-from px4lockstep.scenario.commands import DENIED, UNSUPPORTED, Command, Result, refused
+from px4lockstep.scenario.commands import DENIED, UNSUPPORTED, CommandResult, FlightCommand, refused
 from px4lockstep.scenario.setpoint_rows import NONE
 from px4lockstep.scenario.setpoints import FIELDS, problems, row_of
 
@@ -57,7 +57,7 @@ LARGEST_ACC_M_S2 = 2.0
 
 
 @dataclass(frozen=True)
-class Place:
+class LocalFrame:
     """Where the local frame is: home's latitude and longitude, and its altitude above sea level."""
 
     projection: MapProjection
@@ -80,11 +80,11 @@ class Orders:
         why_no_mission: Returns why the mission can't be flown; empty if it can.
     """
 
-    def __init__(self, core: Any, place: Place, why_no_mission: Callable[[], str]) -> None:
+    def __init__(self, core: Any, place: LocalFrame, why_no_mission: Callable[[], str]) -> None:
         self._core, self._place, self._why_no_mission = core, place, why_no_mission
         self._pilot = view(core["builtin"], writable=True)
         self._bus = view(core["bus"], writable=True)
-        self._by_kind: dict[type[Command], Callable[[Any, int], Result]] = {
+        self._by_kind: dict[type[FlightCommand], Callable[[Any, int], CommandResult]] = {
             commands.Arm: self._arm,
             commands.Disarm: self._disarm,
             commands.SetMode: lambda command, t_us: self.select(command.nav_state, t_us),
@@ -102,11 +102,13 @@ class Orders:
             commands.Sticks: self._take_sticks,
         }
 
-    def obey(self, command: Command, time_us: int) -> Result:
+    def obey(self, command: FlightCommand, time_us: int) -> CommandResult:
         """Apply a command at a tick."""
         self._pilot.commander.takes_commands = 1
         apply = self._by_kind.get(type(command))
-        return Result(UNSUPPORTED, f"{command.name} is not supported") if apply is None else apply(command, time_us)
+        return (
+            CommandResult(UNSUPPORTED, f"{command.name} is not supported") if apply is None else apply(command, time_us)
+        )
 
     # -- state ---------------------------------------------------------------------------------------------------
 
@@ -170,10 +172,10 @@ class Orders:
 
     # -- arming and modes ----------------------------------------------------------------------------------------
 
-    def _arm(self, command: commands.Arm, time_us: int) -> Result:
+    def _arm(self, command: commands.Arm, time_us: int) -> CommandResult:
         commander, scenario = self._pilot.commander, self._bus.scenario
         if self._is_armed:
-            return Result()
+            return CommandResult()
         if not command.force and (why := self.why_not_armable(time_us)):
             return refused(f"{UNHEALTHY}: {why}")
         commander.mode = self.mode
@@ -183,16 +185,16 @@ class Orders:
             self._pilot.navigator.rally.home_ned[:] = (north_m, east_m, 0.0)
         if commander.mode == requests.MISSION_MODE:
             scenario.mission += 1
-        return Result()
+        return CommandResult()
 
-    def _disarm(self, command: commands.Disarm, _: int) -> Result:
+    def _disarm(self, command: commands.Disarm, _: int) -> CommandResult:
         if self._is_airborne and not command.force:
             return refused("Disarming denied: not landed")
         if self._is_armed:
             self._bus.scenario.arm = 0
-        return Result()
+        return CommandResult()
 
-    def select(self, mode: int, time_us: int) -> Result:
+    def select(self, mode: int, time_us: int) -> CommandResult:
         """Change the mode, or select it while disarmed."""
         mode = int(requests.STABILIZED_MODE) if mode == requests.MANUAL_MODE else mode
         if mode not in MODE_NAMES or mode in (requests.ORBIT_MODE, requests.DESCEND_MODE):
@@ -201,24 +203,24 @@ class Orders:
             return self._take_off(commands.Takeoff(), time_us)
         if not self._is_armed:
             self._enter(mode)
-            return Result()
+            return CommandResult()
         why = self.why_not(mode, time_us)
         if why:
             return refused(f"Switching to mode '{MODE_NAMES[mode]}' is currently not possible: {why}")
         scenario = self._bus.scenario
         if mode in COUNTERS and mode == self.mode and not self._pilot.commander.acted:
-            return Result()  # as PX4: it goes on
+            return CommandResult()  # as PX4: it goes on
         self._enter(mode)
         if mode in COUNTERS:
             setattr(scenario, COUNTERS[mode], int(getattr(scenario, COUNTERS[mode])) + 1)
-        return Result()
+        return CommandResult()
 
     def _enter(self, mode: int) -> None:
         """Change the mode, and clear failsafes."""
         commander = self._pilot.commander
         commander.mode, commander.failsafe, commander.acted = mode, NO_FAILSAFE, NO_FAILSAFE
 
-    def _take_off(self, command: commands.Takeoff, time_us: int) -> Result:
+    def _take_off(self, command: commands.Takeoff, time_us: int) -> CommandResult:
         nav, here = self._pilot.navigator, self._bus.estimate.pos_ned
         if self._is_armed and (why := self.why_not(int(requests.TAKEOFF_MODE), time_us)):
             return refused(f"Switching to mode 'Takeoff' is currently not possible: {why}")
@@ -229,11 +231,11 @@ class Orders:
         nav.takeoff_yaw = command.yaw_rad
         nav.mode = requests.MANUAL_MODE  # also if it is taking off already
         self._enter(int(requests.TAKEOFF_MODE))
-        return Result()
+        return CommandResult()
 
     # -- guided flight -------------------------------------------------------------------------------------------
 
-    def _go_to(self, command: commands.GoTo, time_us: int) -> Result:
+    def _go_to(self, command: commands.GoTo, time_us: int) -> CommandResult:
         if not self._is_airborne or (why := self.why_not(int(requests.LOITER_MODE), time_us)):
             why = why if self._is_airborne else "not in the air"
             return refused(f"Reposition is currently not possible: {why}")
@@ -250,18 +252,18 @@ class Orders:
         nav.mode = requests.LOITER_MODE
         nav.is_reached, nav.is_yaw_reached = 0, 0
         self._enter(int(requests.LOITER_MODE))
-        return Result()
+        return CommandResult()
 
-    def _orbit(self, command: commands.Orbit, time_us: int) -> Result:
+    def _orbit(self, command: commands.Orbit, time_us: int) -> CommandResult:
         if not self._is_airborne or (why := self.why_not(int(requests.LOITER_MODE), time_us)):
             why = why if self._is_airborne else "not in the air"
             return refused(f"Switching to mode 'Orbit' is currently not possible: {why}")
         radius_m = command.radius_m if math.isfinite(command.radius_m) else DEFAULT_RADIUS_M
         speed_m_s = command.speed_m_s if math.isfinite(command.speed_m_s) else DEFAULT_ORBIT_M_S
         if not SMALLEST_RADIUS_M <= abs(radius_m) <= LARGEST_RADIUS_M:
-            return Result(DENIED, f"Orbit radius limit exceeded: {abs(radius_m):g} m")
+            return CommandResult(DENIED, f"Orbit radius limit exceeded: {abs(radius_m):g} m")
         if speed_m_s * speed_m_s / abs(radius_m) > LARGEST_ACC_M_S2:
-            return Result(DENIED, f"Orbit velocity limit exceeded: {speed_m_s:g} m/s")
+            return CommandResult(DENIED, f"Orbit velocity limit exceeded: {speed_m_s:g} m/s")
         guided = self._pilot.guided
         guided.centre_ne[0], guided.centre_ne[1], guided.orbit_down_m = self._place.local(
             command.lat_deg, command.lon_deg, command.alt_amsl_m, self._bus.estimate.pos_ned
@@ -270,31 +272,31 @@ class Orders:
         guided.orbit_m_s = math.copysign(speed_m_s, radius_m * speed_m_s)
         guided.yaw_behaviour = command.yaw_behaviour
         self._enter(int(requests.ORBIT_MODE))
-        return Result()
+        return CommandResult()
 
-    def _change_speed(self, command: commands.ChangeSpeed, _: int) -> Result:
+    def _change_speed(self, command: commands.ChangeSpeed, _: int) -> CommandResult:
         speed_m_s = command.speed_m_s
         if not math.isfinite(speed_m_s):
-            return Result(DENIED, "The speed is not a number")
+            return CommandResult(DENIED, "The speed is not a number")
         self._pilot.navigator.leg.cruise_m_s = speed_m_s if speed_m_s > 0.0 else math.nan
         if self.mode == requests.ORBIT_MODE and speed_m_s > 0.0:
             guided = self._pilot.guided
             guided.orbit_m_s = math.copysign(speed_m_s, float(guided.orbit_m_s))
-        return Result()
+        return CommandResult()
 
-    def _set_home(self, command: commands.SetHome, _: int) -> Result:
+    def _set_home(self, command: commands.SetHome, _: int) -> CommandResult:
         north_m, east_m, down_m = self._place.local(
             command.lat_deg, command.lon_deg, command.alt_amsl_m, self._bus.estimate.pos_ned
         )
         if not math.isfinite(command.alt_amsl_m):
             down_m = 0.0
         self._pilot.navigator.rally.home_ned[:] = (north_m, east_m, down_m)
-        return Result()
+        return CommandResult()
 
-    def _set_current(self, command: commands.SetCurrentItem, _: int) -> Result:
+    def _set_current(self, command: commands.SetCurrentItem, _: int) -> CommandResult:
         nav = self._pilot.navigator
         if not 0 <= command.item < int(nav.count):
-            return Result(DENIED, f"The mission has no item {command.item}")
+            return CommandResult(DENIED, f"The mission has no item {command.item}")
         nav.first = nav.current = command.item
         nav.is_finished = 0
         if self._is_airborne:
@@ -302,24 +304,24 @@ class Orders:
             nav.first = 0
             if self.mode == requests.MISSION_MODE:
                 self._bus.scenario.mission += 1  # begins the item
-        return Result()
+        return CommandResult()
 
     # -- streams -------------------------------------------------------------------------------------------------
 
-    def _take_setpoint(self, command: commands.Setpoint, time_us: int) -> Result:
+    def _take_setpoint(self, command: commands.Setpoint, time_us: int) -> CommandResult:
         row = row_of({name: getattr(command, name) for name in FIELDS})
         for _, name, text in problems(row):
-            return Result(DENIED, f"setpoint: {name} {text}")
+            return CommandResult(DENIED, f"setpoint: {name} {text}")
         offboard = self._core["builtin"]["offboard"]
         offboard["setpoint"] = row
         offboard["received_us"] = time_us
         offboard["requests"] = self._core["setpoint"]["requests"] = 1  # watch the stream; the mode is set directly
-        return Result()
+        return CommandResult()
 
-    def _take_sticks(self, command: commands.Sticks, time_us: int) -> Result:
+    def _take_sticks(self, command: commands.Sticks, time_us: int) -> CommandResult:
         values = (command.roll, command.pitch, command.yaw, command.throttle)
         if not all(-1.0 <= value <= 1.0 for value in values):
-            return Result(DENIED, "sticks must be within -1 and 1")
+            return CommandResult(DENIED, "sticks must be within -1 and 1")
         self._pilot.guided.sticks[:] = values
         self._pilot.guided.sticks_us = time_us
-        return Result()
+        return CommandResult()

@@ -11,8 +11,7 @@ from px4lockstep.autopilots.base import Record, Session, landing_of
 from px4lockstep.autopilots.builtin.control_model import ControlModel
 from px4lockstep.autopilots.builtin.items import MAX_ITEMS
 from px4lockstep.autopilots.builtin.mission import check_distance, write_mission
-from px4lockstep.autopilots.builtin.orders import Orders
-from px4lockstep.autopilots.builtin.orders import Place as LocalFrame
+from px4lockstep.autopilots.builtin.orders import LocalFrame, Orders
 from px4lockstep.autopilots.builtin.parameters import RETURN_HOME_OR_RALLY, RETURN_RALLY, USED, Params
 from px4lockstep.autopilots.builtin.rally import write_rally
 from px4lockstep.autopilots.builtin.stack import BUILTIN
@@ -24,7 +23,7 @@ from px4lockstep.px4.missions import Mission
 from px4lockstep.px4.parameters import resolve
 from px4lockstep.px4.uploaded import uploaded_fence, uploaded_mission, uploaded_rally
 from px4lockstep.scenario import commands
-from px4lockstep.scenario.commands import DENIED, Command, Result
+from px4lockstep.scenario.commands import DENIED, CommandResult, FlightCommand
 
 if TYPE_CHECKING:
     from px4lockstep.autopilots.builtin.autopilot import Builtin
@@ -60,7 +59,7 @@ class BuiltinSession(Session):
         self._has_changed = False
         self._mission = self._initial_mission
         self._orders: Orders | None = None
-        self._configure: dict[type[Command], Callable[[Any], None]] = {
+        self._configure: dict[type[FlightCommand], Callable[[Any], None]] = {
             commands.SetParam: self._set_param,
             commands.SetMission: lambda command: self._set_mission(_mission_of(command)),
             commands.ClearMission: lambda _: self._set_mission(NOTHING),
@@ -120,7 +119,7 @@ class BuiltinSession(Session):
             self._mission, self._stored = self._initial_mission, {}
             self._rewrite(params)
 
-    def restore_configuration(self, commands: Sequence[Command]) -> None:
+    def restore_configuration(self, commands: Sequence[FlightCommand]) -> None:
         """Use its configuration with the changes by commands; the state, such as the current item, stays."""
         own = [command for command in commands if type(command) in self._configure]
         state = self._record.copy()
@@ -152,7 +151,7 @@ class BuiltinSession(Session):
 
     # -- commands --------------------------------------------------------------------------------------------------
 
-    def obey(self, command: Command, time_us: int, core: Record) -> Result:
+    def obey(self, command: FlightCommand, time_us: int, core: Record) -> CommandResult:
         """Apply a command before a tick."""
         orders = self.orders(core)
         if type(command) not in self._configure:
@@ -160,14 +159,14 @@ class BuiltinSession(Session):
         try:
             self._configure[type(command)](command)
         except InputError as error:
-            return Result(DENIED, str(error))
+            return CommandResult(DENIED, str(error))
         if isinstance(command, commands.SetMission):
             if orders.is_flying_mission and self._mission.items:
                 core["bus"]["scenario"]["mission"] += 1  # begins the new one
-            return Result(text=self.why_no_mission_now)
+            return CommandResult(text=self.why_no_mission_now)
         if isinstance(command, commands.ClearMission) and orders.is_flying_mission:
             orders.hold()
-        return Result()
+        return CommandResult()
 
     def orders(self, core: Record) -> Orders:
         """Return what applies commands to its state."""

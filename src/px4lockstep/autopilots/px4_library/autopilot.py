@@ -58,7 +58,7 @@ from px4lockstep.px4.fields import (
 )
 from px4lockstep.px4.missions import Mission
 from px4lockstep.px4.presets import STATE_INJECTION, Interface, Read
-from px4lockstep.scenario.commands import Command, Result
+from px4lockstep.scenario.commands import CommandResult, FlightCommand
 from px4lockstep.vehicle.aircraft import Aircraft
 
 RATES = {
@@ -222,7 +222,7 @@ class Px4Session(Session):
         if params:
             notify(self.px4)
 
-    def obey(self, command: Command, time_us: int, core: Record) -> Result:
+    def obey(self, command: FlightCommand, time_us: int, core: Record) -> CommandResult:
         """Apply a command before a tick."""
         return orders.obey(self.px4, command, core)
 

@@ -16,7 +16,7 @@ from px4lockstep.px4 import Px4
 from px4lockstep.px4.parameters import known_parameters
 from px4lockstep.px4.uploaded import uploaded_mission
 from px4lockstep.scenario import commands
-from px4lockstep.scenario.commands import DENIED, UNSUPPORTED, Command, Result, refused
+from px4lockstep.scenario.commands import DENIED, UNSUPPORTED, CommandResult, FlightCommand, refused
 
 HOLD = 4
 REQUESTS = {
@@ -30,25 +30,25 @@ REQUESTS = {
 """The request in the scenario's part of the bus, by command and by mode."""
 
 
-def obey(px4: Px4, command: Command, core: Any) -> Result:
+def obey(px4: Px4, command: FlightCommand, core: Any) -> CommandResult:
     """Apply a command before a tick."""
     scenario, host = core["bus"]["scenario"], core["px4"]["commander"]
     is_armed, is_landed = bool(host["is_armed"][0]), bool(scenario["landed"][0])
     if isinstance(command, commands.Arm):
         if not is_armed:
             scenario["arm"] += 1
-        return Result()
+        return CommandResult()
     if isinstance(command, commands.Disarm):
         if is_armed and not is_landed and not command.force:
             return refused("Disarming denied: not landed")
         scenario["arm"] = 0
-        return Result()
+        return CommandResult()
     if isinstance(command, commands.SetParam):
         if not has(px4, command.param):
-            return Result(DENIED, f"PX4's library has no parameter {command.param}")
+            return CommandResult(DENIED, f"PX4's library has no parameter {command.param}")
         px4.param_set(command.param, command.value)
         notify(px4)
-        return Result()
+        return CommandResult()
     if isinstance(command, commands.SetMission):
         return _load_mission(px4, command, is_armed=is_armed)
     request = REQUESTS.get(command.nav_state if isinstance(command, commands.SetMode) else type(command))
@@ -56,16 +56,16 @@ def obey(px4: Px4, command: Command, core: Any) -> Result:
         is_idle = isinstance(command, commands.SetMode | commands.Hold) and not is_armed
         is_hold = isinstance(command, commands.Hold) or getattr(command, "nav_state", None) == HOLD
         if is_idle and is_hold:
-            return Result()  # it is in Hold until it is armed
+            return CommandResult()  # it is in Hold until it is armed
         why = "the library has no commander"
-        return Result(UNSUPPORTED, f"{command.name} is not supported by real PX4 as a library: {why}")
+        return CommandResult(UNSUPPORTED, f"{command.name} is not supported by real PX4 as a library: {why}")
     if not is_armed:
         return refused("Arm first: real PX4 as a library selects modes only while armed")
     scenario[request] += 1
-    return Result()
+    return CommandResult()
 
 
-def _load_mission(px4: Px4, command: commands.SetMission, *, is_armed: bool) -> Result:
+def _load_mission(px4: Px4, command: commands.SetMission, *, is_armed: bool) -> CommandResult:
     """Load a mission, which PX4's library reads from a file."""
     if is_armed:
         return refused("real PX4 as a library loads missions only while disarmed")
@@ -78,8 +78,8 @@ def _load_mission(px4: Px4, command: commands.SetMission, *, is_armed: bool) -> 
             path.write_text(mission.library_text(), "utf-8")
             px4.load_mission(path)
     except InputError as error:
-        return Result(DENIED, str(error))
-    return Result()
+        return CommandResult(DENIED, str(error))
+    return CommandResult()
 
 
 def parameters_of(px4: Px4) -> dict[str, float | int]:
