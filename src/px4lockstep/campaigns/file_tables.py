@@ -21,6 +21,7 @@ Accepted = Literal[
     "out of time",
     "mission not finished",
     "setpoints not followed",
+    "command not obeyed",
     "landed away",
     "stopped",
 ]

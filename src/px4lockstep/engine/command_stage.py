@@ -49,14 +49,15 @@ class CommandStage:
     Args:
         core: The records of the simulation.
         rows: Commands of an earlier flight, in the order of their times.
+        is_replayed: Whether the run is a replay, to which they are known but not given.
     """
 
-    def __init__(self, core: npt.NDArray[Any], rows: Sequence[CommandRow]) -> None:
+    def __init__(self, core: npt.NDArray[Any], rows: Sequence[CommandRow], *, is_replayed: bool = False) -> None:
         self._core = core
-        self._rows = tuple(rows)
+        self._rows = () if is_replayed else tuple(rows)
         self._next = 0
         self._queue: deque[tuple[FlightCommand, float, OnResult | None]] = deque()
-        self.given: list[CommandRow] = []
+        self.given: list[CommandRow] = list(rows) if is_replayed else []
         """The commands that took effect or were refused."""
 
     def submit(self, command: FlightCommand, on_result: OnResult | None, arrival_s: float) -> None:

@@ -70,7 +70,8 @@ class Simulation(RunMemory):
             otherwise it is a warning.
         validate: `off`, `cheap` or `paranoid`: see `validator`.
         seed: Random seed of all native models.
-        given_commands: Commands of an earlier flight, which take effect at their times: see `command_stage`.
+        given_commands: Commands of an earlier flight, which take effect at their times: see `command_stage`. In a
+            replay, they have taken effect.
         builder: Creates the parts and writes the records; by default everything is built from scratch.
 
     Raises:
@@ -159,7 +160,7 @@ class Simulation(RunMemory):
             self._inputs.sensors = self._sensors.out
         self._handlers |= stages.set_hooks(self._core, timeline, self._hooks, hook_axes, self._inputs)
         stages.set_gusts(self._core, timeline, gusts, replay)
-        self._commands = CommandStage(self._core, given_commands)
+        self._commands = CommandStage(self._core, given_commands, is_replayed=replay is not None)
         self._setpoint_function = setpoints
         self._setpoint_rows = set_setpoints(self._core, self._sources, setpoints, replay, builder)
         chosen = [name for name, is_on in (("estimates", record_estimate), ("setpoints", self._has_setpoints)) if is_on]

@@ -27,6 +27,8 @@ from px4lockstep.autopilots.requests import LOITER_MODE, MISSION_MODE, OFFBOARD_
 from px4lockstep.engine.simulation import Simulation
 from px4lockstep.environment.gravity import gravity_down_m_s2
 from px4lockstep.errors import LockstepError
+from px4lockstep.flights.batteries import empty_since_s
+from px4lockstep.flights.guided import GUIDED, Guidance, guided_rows, last_guidance
 from px4lockstep.flights.outcome import STANDING_DEG
 from px4lockstep.flights.requested import (
     REQUESTS,
@@ -54,8 +56,6 @@ SUPPORTED_US = 500_000
 SUPPORTED_M_S = 0.2
 END_US = 2_000_000
 """Time within which an autopilot reports the end of its mission after it changes the mode; stock PX4 needs 1 s."""
-WEAK_SOC = 0.1
-"""Charge below which a motor that its ESC cuts off means an empty battery; above, something else drew the current."""
 
 
 class Facts:
@@ -84,8 +84,14 @@ class Facts:
 
     @cached_property
     def _requests(self) -> dict[str, npt.NDArray[np.int64]]:
-        """The rows at which mission, return, landing and setpoint mode were requested."""
-        return requests_of(self.log)
+        """The rows at which mission, return, landing, setpoint mode or something else was requested."""
+        return requests_of(self.log) | {GUIDED: guided_rows(self.log, self.simulation.given_commands)}
+
+    @cached_property
+    def guidance(self) -> Guidance | None:
+        """The last command from outside, if it is the last request: a takeoff, a place, an orbit, a pilot's mode."""
+        is_asked = is_last(GUIDED, self._requests)
+        return last_guidance(self.log, self.simulation.given_commands) if is_asked else None
 
     @property
     def asks(self) -> bool:
@@ -113,13 +119,13 @@ class Facts:
         """The first request and its time; None if there was none."""
         first = {name: int(rows[0]) for name, rows in self._requests.items() if len(rows)}
         name = min(first, key=lambda name: first[name], default=None)
-        return None if name is None else (REQUESTS[name], int(self.log.time_us[first[name]]) / 1e6)
+        return None if name is None else (REQUESTS.get(name, "a command"), int(self.log.time_us[first[name]]) / 1e6)
 
     @cached_property
     def order(self) -> OrderedDown | None:
         """The last return or landing that was requested, unless mission or setpoints were requested after it."""
         last = {name: int(rows[-1]) for name, rows in self._requests.items() if len(rows)}
-        mission = max(last.pop("mission", 0), last.pop(SETPOINTS, 0))
+        mission = max(last.pop("mission", 0), last.pop(SETPOINTS, 0), last.pop(GUIDED, 0))
         if not last or max(last.values()) < mission:
             return None
         name = max(last, key=lambda name: last[name])
@@ -216,14 +222,7 @@ class Facts:
     @cached_property
     def empty_s(self) -> float | None:
         """Time at which all batteries were empty; None if they were not."""
-        if "soc" not in self.log or not self.log.rows:
-            return None
-        charge, cut_off = self.log["soc"].max(axis=1), self.log.get("motor_cut_off_mask")
-        is_empty = charge <= 0.0
-        if cut_off is not None:
-            is_empty |= (cut_off != 0) & (charge < WEAK_SOC)
-        rows = np.flatnonzero(is_empty)
-        return int(self.log.time_us[rows[0]]) / 1e6 if len(rows) else None
+        return empty_since_s(self.log)
 
     @property
     def texts(self) -> tuple[str, ...]:
@@ -406,7 +405,8 @@ class Facts:
     @property
     def _landing(self) -> Landing | None:
         """The landing of the mission, if it was requested."""
-        return self.simulation.autopilot.landing if self.asks and not self.flies_setpoints else None
+        is_other = self.flies_setpoints or self.guidance is not None
+        return self.simulation.autopilot.landing if self.asks and not is_other else None
 
     @cached_property
     def goal(self) -> Target | None:

@@ -22,6 +22,7 @@ TIPPED_OVER = "tipped over"
 OUT_OF_CONTROL = "out of control"
 NOT_FINISHED = "mission not finished"
 NOT_FOLLOWED = "setpoints not followed"
+NOT_OBEYED = "command not obeyed"
 OUT_OF_TIME = "out of time"
 BATTERY_EMPTY = "battery empty"
 LANDED_AWAY = "landed away"
@@ -169,7 +170,7 @@ def _never_took_off(facts: "Facts") -> Outcome | None:
         return None
     what, time_s = facts.asked
     if facts.time_s - time_s < TAKEOFF_S:
-        asks_mission = facts.order is None and not facts.flies_setpoints
+        asks_mission = facts.order is None and not facts.flies_setpoints and facts.guidance is None
         if asks_mission and facts.reports_mission and not facts.mission_finished:
             return None  # a rule below reports the progress of the mission
         since = f"{facts.time_s - time_s:.2f} s after {what} was requested"
@@ -211,7 +212,7 @@ def _not_followed(facts: "Facts") -> Outcome | None:
     if facts.simulation.asks_for_setpoints and "nav_state" not in facts.log:
         return Outcome(NOT_KNOWN, "the log does not show whether the setpoints were followed")
     taken, last = facts.takeover, facts.last_setpoints
-    if last is None and facts.simulation.setpoint_given["requests"][0]:
+    if last is None and facts.simulation.setpoint_given["requests"][0] and facts.simulation.asks_for_setpoints:
         return Outcome(NOT_FOLLOWED, f"setpoint mode was requested, but never entered{_causes(facts)}")
     if last is None or not facts.flies_setpoints:
         return None
@@ -239,8 +240,24 @@ def _not_followed(facts: "Facts") -> Outcome | None:
     return Outcome(NOT_FOLLOWED, f"{reason}{_causes(facts)}")
 
 
+def _not_obeyed(facts: "Facts") -> Outcome | None:
+    """Reject a flight whose last command from outside was overridden by a failsafe, or whose goal it did not reach."""
+    last, taken = facts.guidance, facts.takeover
+    if last is None:
+        return None
+    asked = f"{last.name} was commanded at {last.time_s:.2f} s"
+    if taken is not None:
+        took = f"{asked}, but {taken.name} took over at {taken.time_s:.2f} s with {taken.mode}{_how_it_ended(facts)}"
+        return Outcome(NOT_OBEYED, f"{took}{_causes(facts, named=taken)}")
+    if last.distance_m is None or last.distance_m <= facts.allowed_m:
+        return None
+    is_moving = facts.speed_m_s is not None and facts.speed_m_s > MOVING_M_S and not facts.is_down
+    reason = f"{asked}, but the flight ended {last.distance_m:.1f} m from its goal{_causes(facts)}"
+    return Outcome(OUT_OF_TIME if is_moving else NOT_OBEYED, reason)
+
+
 def _not_finished(facts: "Facts") -> Outcome | None:
-    if facts.flies_setpoints:
+    if facts.flies_setpoints or facts.guidance is not None:
         return None
     unfinished = _unfinished(facts)
     named = facts.takeover if facts.order is None else None
@@ -322,7 +339,7 @@ def _on_ground(facts: "Facts") -> str:
 
 
 def _not_known(facts: "Facts") -> Outcome | None:
-    if facts.order is not None or facts.reports_mission or facts.flies_setpoints:
+    if facts.order is not None or facts.reports_mission or facts.flies_setpoints or facts.guidance is not None:
         return None
     return Outcome(NOT_KNOWN, "the autopilot does not report whether it finished the mission")
 
@@ -337,6 +354,7 @@ RULES: Sequence[Rule] = (
     _tipped_over,
     _out_of_control,
     _not_followed,
+    _not_obeyed,
     _not_finished,
     _landed_away,
     _not_known,
@@ -344,7 +362,8 @@ RULES: Sequence[Rule] = (
 """The rules in the order in which they are applied."""
 
 
-BLAMED_ON_BATTERIES = (CRASHED, NEVER_TOOK_OFF, TIPPED_OVER, OUT_OF_CONTROL, NOT_FINISHED, LANDED_AWAY, NOT_FOLLOWED)
+BLAMED_ON_BATTERIES: tuple[str, ...] = (CRASHED, NEVER_TOOK_OFF, TIPPED_OVER, OUT_OF_CONTROL, NOT_FINISHED, LANDED_AWAY)
+BLAMED_ON_BATTERIES += (NOT_FOLLOWED, NOT_OBEYED)
 
 
 def _of_empty_batteries(facts: "Facts", found: Outcome) -> Outcome | None:

@@ -151,6 +151,7 @@ def build(
             if replay is not None:
                 timeline = timeline if timeline.is_end_known else timeline.until(int(replay.time_us[-1]))
                 common |= {"autopilot": own.get("autopilot", shipped), "seed": spec.aircraft.seed}
+                common |= {"given_commands": spec.commands}
                 simulation = Simulation(aircraft, timeline, replay=replay.on(timeline), **common)
             else:
                 has_its_own = spec.autopilot.capabilities.estimates_itself  # the log then shows the truth
