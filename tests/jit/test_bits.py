@@ -23,6 +23,7 @@ FAMILIES = (
     "builtin_flight",
     "failsafe_flights",
     "setpoint_flight",
+    "command_flight",
     "flown",
     "px4_flight",
 )

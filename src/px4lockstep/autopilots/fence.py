@@ -44,8 +44,9 @@ FENCE = record(
         ("zones", ZONE, MAX_FENCE_POINTS),
         ("north_m east_m", "f8", MAX_FENCE_POINTS),
         ("checked_us is_outside", "i8"),
+        ("home_ned", "f8", 3),  # the origin, unless a command moved it
     ],
-    state="checked_us is_outside",
+    state="checked_us is_outside home_ned",
     limits={"n_zones": MAX_FENCE_POINTS},
 )
 
@@ -70,9 +71,10 @@ def is_in_zone(fence, zone, n, e):
 @kernel
 def is_beyond(fence, n, e, height):
     """Return whether a position violates the fence."""
-    if fence.radius_m > 0.0 and norm_xy(n, e) > fence.radius_m:
+    home = fence.home_ned
+    if fence.radius_m > 0.0 and norm_xy(n - home[0], e - home[1]) > fence.radius_m:
         return True
-    if fence.height_m > 0.0 and height > fence.height_m:
+    if fence.height_m > 0.0 and height + home[2] > fence.height_m:
         return True
     for i in range(fence.n_zones):
         zone = fence.zones[i]

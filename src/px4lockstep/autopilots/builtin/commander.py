@@ -30,7 +30,7 @@ from px4lockstep.autopilots.area import Area
 from px4lockstep.autopilots.builtin.navigator import WORK_START_RETURN
 from px4lockstep.autopilots.builtin.parameters import Params
 from px4lockstep.autopilots.builtin.vectors import has_position, heading_of
-from px4lockstep.autopilots.fence import FENCE, TERMINATE, WARN, leaves, mode_of_action, write_fence
+from px4lockstep.autopilots.fence import FENCE, HOLD, TERMINATE, WARN, leaves, mode_of_action, write_fence
 from px4lockstep.jit import kernel, record
 
 # By severity: a failsafe does not override a more severe one.
@@ -171,6 +171,8 @@ def command(c, t_us, bus, is_landed, is_flying, nav):
         if c.fence.is_on != 0 and leaves(c.fence, t_us, bus.estimate) and c.fence.action != WARN:
             if c.fence.action == TERMINATE:
                 disarm(c)
+            if c.fence.action == HOLD and c.takes_commands != 0:
+                nav.mode = requests.MANUAL_MODE  # hold here, even if it is holding or flying to a place already
             fail_safe(c, GEOFENCE_FAILSAFE, mode_of_action(c.fence.action))
         watch_position(c, t_us, bus.estimate)
 

@@ -35,6 +35,7 @@ from px4lockstep.autopilots.requests import (
     LAND_MODE,
     LOITER_MODE,
     MANUAL_MODE,
+    OFFBOARD_MODE,
     POSITION_MODE,
     RETURN_MODE,
     STABILIZED_MODE,
@@ -99,7 +100,11 @@ def begin_guided(g, mode, estimate):
 
 @kernel
 def watch_sticks(c, g, t_us):
-    """React to a loss of the sticks in a mode that needs them."""
+    """React to a loss of the sticks in a mode that needs them; note whether the mode needs no position."""
+    if c.mode in (STABILIZED_MODE, ACRO_MODE):
+        c.needs_no_position = 1
+    elif c.mode != OFFBOARD_MODE:
+        c.needs_no_position = 0
     if c.is_armed != 0 and is_piloted(c.mode) and t_us - g.sticks_us >= g.loss_us:
         c.mode = g.loss_mode
         c.failsafe = STICKS_FAILSAFE

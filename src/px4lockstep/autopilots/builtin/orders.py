@@ -182,7 +182,7 @@ class Orders:
         scenario.arm += 1
         if self._pilot.land_detector.landed:
             north_m, east_m, _ = self._bus.estimate.pos_ned
-            self._pilot.navigator.rally.home_ned[:] = (north_m, east_m, 0.0)
+            self._move_home(north_m, east_m, 0.0)
         if commander.mode == requests.MISSION_MODE:
             scenario.mission += 1
         return CommandResult()
@@ -290,8 +290,12 @@ class Orders:
         )
         if not math.isfinite(command.alt_amsl_m):
             down_m = 0.0
-        self._pilot.navigator.rally.home_ned[:] = (north_m, east_m, down_m)
+        self._move_home(north_m, east_m, down_m)
         return CommandResult()
+
+    def _move_home(self, north_m: float, east_m: float, down_m: float) -> None:
+        self._pilot.navigator.rally.home_ned[:] = (north_m, east_m, down_m)
+        self._pilot.commander.fence.home_ned[:] = (north_m, east_m, down_m)
 
     def _set_current(self, command: commands.SetCurrentItem, _: int) -> CommandResult:
         nav = self._pilot.navigator

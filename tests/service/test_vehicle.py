@@ -1,0 +1,405 @@
+"""A served vehicle obeys commands as PX4 does, and refuses those that PX4 refuses."""
+
+import itertools
+import math
+
+import pytest
+from served import CALM, NAN, Flown, square
+
+from px4lockstep.errors import InputError
+from px4lockstep.service.commands import (
+    DENIED,
+    TEMPORARILY_REJECTED,
+    UNSUPPORTED,
+    Arm,
+    ChangeSpeed,
+    ClearMission,
+    Disarm,
+    GoTo,
+    Hold,
+    InjectFailure,
+    Item,
+    Land,
+    Orbit,
+    Reset,
+    Return,
+    SetCurrentItem,
+    SetFence,
+    SetHome,
+    SetMission,
+    SetMode,
+    SetParam,
+    Setpoint,
+    SetRally,
+    SetWind,
+    StartMission,
+    Sticks,
+    Takeoff,
+)
+from px4lockstep.service.vehicle import Vehicle
+
+MISSION, HOLD, RETURN, OFFBOARD, TAKEOFF, LAND, ORBIT = 3, 4, 5, 14, 17, 18, 21
+ALTITUDE, POSITION, ACRO, STABILIZED = 1, 2, 10, 15
+
+
+@pytest.fixture
+def flown():
+    with Flown(overrides=CALM) as flown:
+        yield flown
+
+
+def away_m(status, north_m, east_m, height_m):
+    return math.dist(status.pos_ned, (north_m, east_m, -height_m))
+
+
+def test_a_vehicle_starts_on_the_ground_disarmed_and_in_hold(flown):
+    """Before any command it stands at home, knows its position, and can be armed."""
+    status = flown.status
+    assert (status.armed, status.nav_state, status.landed_state, status.why_not_armable) == (False, HOLD, 1, "")
+    assert status.has_position
+    assert status.home.lat_deg == pytest.approx(status.position.lat_deg, abs=1e-6)
+    assert status.mission.state == 1
+    assert flown.vehicle.parameters["MIS_TAKEOFF_ALT"] == 2.5
+
+
+def test_takeoff_hold_land_and_disarm(flown):
+    """A takeoff climbs to MIS_TAKEOFF_ALT in its own mode, then holds; after landing it disarms and is in Hold."""
+    flown.give_all(Arm(), Takeoff())
+    assert flown.fly(3.0).nav_state == TAKEOFF
+    flown.until(lambda status: status.nav_state == HOLD, 10.0)
+    status = flown.fly(6.0)
+    assert -status.pos_ned[2] - 0.24 == pytest.approx(2.5, abs=0.3)  # 0.24 m: the centre of mass on the ground
+    assert status.landed_state == 2
+    flown.give_all(Land())
+    assert flown.status.nav_state == LAND
+    status = flown.until(lambda status: not status.armed, 20.0)
+    assert (status.nav_state, status.landed_state) == (HOLD, 1)
+    texts = [text.text for text in flown.vehicle.texts()]
+    expected = ["Armed by external command", "Takeoff detected", "Landing detected", "Disarmed by landing"]
+    assert [text for text in texts if text in expected] == expected
+    assert flown.run.outcome.word == "flown"
+
+
+def test_a_takeoff_by_altitude_above_sea_level(flown):
+    """Ground stations give the altitude above sea level, and arm afterwards."""
+    flown.give_all(Takeoff(flown.home.alt_amsl_m + 8.0), Arm())
+    flown.until(lambda status: status.nav_state == HOLD, 20.0)
+    assert -flown.fly(8.0).pos_ned[2] == pytest.approx(8.0, abs=0.5)
+
+
+def test_arming_is_refused_in_a_mode_that_cannot_be_flown(flown):
+    """Disarmed, every mode can be selected; arming in Mission without a mission or Offboard without a stream fails."""
+    for mode in (MISSION, OFFBOARD, POSITION, RETURN):
+        flown.give_all(SetMode(mode))
+        assert flown.status.nav_state == mode
+        result = flown.give(Arm())
+        assert result.code == TEMPORARILY_REJECTED
+        assert result.text.startswith("Arming denied: Resolve system health failures first")
+    assert not flown.status.armed
+    flown.give_all(SetMode(HOLD), Arm())
+    assert flown.status.armed
+
+
+def test_disarming_in_the_air_needs_force(flown):
+    """PX4: Disarming denied, not landed. A forced one stops the motors, and the vehicle falls."""
+    flown.take_off(10.0)
+    result = flown.give(Disarm())
+    assert (result.code, result.text) == (TEMPORARILY_REJECTED, "Disarming denied: not landed")
+    flown.give_all(Disarm(force=True))
+    assert not flown.status.armed
+    flown.fly(4.0)
+    assert flown.status.is_crashed
+    assert flown.run.outcome.word == "crashed"
+
+
+def test_a_vehicle_that_does_not_take_off_disarms(flown):
+    """COM_DISARM_PRFLT, 10 s after arming."""
+    flown.give_all(Arm())
+    assert flown.fly(9.0).armed
+    assert not flown.fly(1.5).armed
+    assert "Disarmed by auto preflight disarming" in [text.text for text in flown.vehicle.texts()]
+
+
+def test_a_mission_with_progress_pause_and_a_new_current_item(flown):
+    """Items are counted as uploaded; pause holds, a start continues, and the current item can be set."""
+    flown.give_all(SetMission(square(flown), 77), Arm(), StartMission())
+    assert (flown.status.mission.count, flown.status.mission.mission_id, flown.status.mission.state) == (4, 77, 3)
+    flown.until(lambda status: status.mission.reached == 1, 60.0)
+    assert flown.status.mission.current == 2
+    flown.give_all(Hold())
+    assert (flown.status.nav_state, flown.status.mission.state) == (HOLD, 4)
+    paused_ned = flown.fly(5.0).pos_ned
+    assert math.dist(paused_ned, flown.fly(3.0).pos_ned) < 0.5
+    flown.give_all(SetCurrentItem(1), StartMission())
+    assert flown.status.mission.current == 1
+    status = flown.until(lambda status: status.mission.state == 5, 90.0)
+    assert (status.nav_state, status.mission.reached) == (MISSION, 3)
+    assert away_m(status, 0.0, 20.0, 10.0) < 1.5
+    flown.give_all(Return())
+    assert flown.until(lambda status: not status.armed, 90.0).nav_state == HOLD
+    assert flown.run.outcome.word == "flown"
+
+
+def test_a_mission_can_be_replaced_in_flight(flown):
+    """A new mission begins at once if the vehicle flies one; clearing it holds the position."""
+    flown.give_all(SetMission(square(flown), 1), Arm(), StartMission())
+    flown.until(lambda status: status.mission.reached == 0, 30.0)
+    flown.give_all(SetMission((flown.waypoint(-15.0, 0.0, 12.0),), 2))
+    status = flown.until(lambda status: status.mission.state == 5, 40.0)
+    assert away_m(status, -15.0, 0.0, 12.0) < 1.5
+    flown.give_all(ClearMission())
+    assert (flown.status.nav_state, flown.status.mission.count) == (HOLD, 0)
+
+
+def test_a_mission_that_px4_would_not_fly_is_refused_at_its_start(flown):
+    """Outside the geofence: the upload is accepted with a message, the start is not. Without a mission: refused."""
+    flown.take_off(5.0)
+    assert flown.give(StartMission()).code == TEMPORARILY_REJECTED
+    lat_deg, lon_deg, _ = flown.place(0.0, 0.0, 0.0)
+    flown.give_all(SetFence((Item(0, 5003, (10.0, 0.0, 0.0, 0.0), lat_deg, lon_deg),), 5))
+    assert flown.status.mission.fence_id == 5
+    result = flown.give(SetMission(square(flown), 1))
+    assert result.is_accepted
+    assert "must be inside" in result.text
+    refused = flown.give(StartMission())
+    assert refused.code == TEMPORARILY_REJECTED
+    assert "Mission" in refused.text
+    flown.give_all(SetFence(()), StartMission())
+    assert flown.status.nav_state == MISSION
+
+
+def test_invalid_uploads_are_denied_and_change_nothing(flown):
+    """The message names the item."""
+    flown.give_all(SetMission(square(flown), 1))
+    far = Item(6, 16, (0.0, 0.0, 0.0, NAN), 95.0, 8.0, 10.0)
+    result = flown.give(SetMission((far,), 2))
+    assert result.code == DENIED
+    assert "item 0" in result.text
+    assert flown.status.mission.mission_id == 1
+    assert flown.give(SetFence((Item(0, 5001, (3.0, 0.0, 0.0, 0.0), 47.0, 8.0),))).code == DENIED
+    assert flown.give(SetRally((Item(3, 16, x=47.0, y=8.0),))).code == DENIED
+
+
+def test_a_geofence_set_in_flight_acts(flown):
+    """GF_ACTION 2 holds the vehicle where it leaves the fence."""
+    flown.take_off(5.0)
+    lat_deg, lon_deg, _ = flown.place(0.0, 0.0, 0.0)
+    fence = (Item(0, 5003, (15.0, 0.0, 0.0, 0.0), lat_deg, lon_deg),)
+    flown.give_all(SetFence(fence), SetParam("GF_ACTION", 2), GoTo(*flown.place(40.0, 0.0, 5.0)))
+    status = flown.until(lambda status: status.failsafe, 30.0)
+    assert status.pos_ned[0] == pytest.approx(15.0, abs=2.0)
+    assert flown.fly(10.0).pos_ned[0] < 25.0
+    assert flown.run.outcome.word == "command not obeyed"
+
+
+def test_go_to_reaches_a_place(flown):
+    """The vehicle holds there, with the heading of the command; a speed change counts until the mode changes."""
+    flown.take_off(5.0)
+    assert flown.give(GoTo(*flown.place(20.0, -10.0, 8.0), yaw_rad=1.0)).is_accepted
+    status = flown.fly(20.0)
+    assert status.nav_state == HOLD
+    assert away_m(status, 20.0, -10.0, 8.0) < 1.0
+    w, _, _, z = status.q_bn
+    assert 2.0 * math.atan2(z, w) == pytest.approx(1.0, abs=0.1)
+    flown.give_all(GoTo(*flown.place(-40.0, -10.0, 8.0)), ChangeSpeed(2.0))
+    assert math.hypot(*flown.fly(8.0).vel_ned) == pytest.approx(2.0, abs=0.3)
+
+
+def test_a_place_that_is_not_reached_in_time_is_no_success(flown):
+    """The verdict says what was commanded and how far it was."""
+    flown.take_off(5.0)
+    flown.give_all(GoTo(*flown.place(200.0, 0.0, 5.0)))
+    flown.fly(5.0)
+    outcome = flown.run.outcome
+    assert outcome.word == "out of time"
+    assert "a place to fly to was commanded" in outcome.reason
+
+
+def test_guided_commands_need_a_vehicle_in_the_air(flown):
+    for command in (GoTo(*flown.place(5.0, 5.0, 5.0)), Orbit(10.0, 2.0)):
+        assert flown.give(command).code == TEMPORARILY_REJECTED
+
+
+def test_an_orbit_circles_its_centre(flown):
+    """At its radius, speed and altitude, clockwise, facing the centre; PX4's limits are refused."""
+    flown.take_off(5.0)
+    assert flown.give(Orbit(5.0, 10.0)).code == DENIED
+    flown.give_all(Orbit(12.0, 3.0, 0, *flown.place(10.0, 0.0, 9.0)))
+    flown.fly(20.0)
+    angles = []
+    for _ in range(8):
+        status = flown.fly(1.0)
+        n, e = status.pos_ned[0] - 10.0, status.pos_ned[1]
+        assert math.hypot(n, e) == pytest.approx(12.0, abs=1.0)
+        assert math.hypot(*status.vel_ned[:2]) == pytest.approx(3.0, abs=0.5)
+        angles.append(math.atan2(e, n))
+        w, _, _, z = status.q_bn
+        facing = 2.0 * math.atan2(z, w) - math.atan2(-e, -n)
+        assert abs(math.remainder(facing, 2.0 * math.pi)) < 0.3
+    turns = [math.remainder(b - a, 2.0 * math.pi) for a, b in itertools.pairwise(angles)]
+    assert all(turn > 0.1 for turn in turns)
+    assert status.nav_state == ORBIT
+    assert -status.pos_ned[2] == pytest.approx(9.0, abs=0.5)
+    assert flown.run.outcome.word == "flown"
+
+
+def test_home_can_be_moved(flown):
+    """A return leads there; arming elsewhere moves home, too."""
+    flown.take_off(5.0)
+    flown.give_all(SetHome(*flown.place(15.0, 5.0, 0.0)), Return())
+    assert flown.status.home.lat_deg == pytest.approx(flown.place(15.0, 0.0, 0.0)[0], abs=1e-7)
+    status = flown.until(lambda status: not status.armed, 120.0)
+    assert math.dist(status.pos_ned[:2], (15.0, 5.0)) < 1.0
+    flown.give_all(Arm())
+    assert math.dist(flown.status.home_ned[:2], (15.0, 5.0)) < 1.0
+
+
+def test_a_return_goes_to_a_rally_point_that_was_uploaded(flown):
+    flown.take_off(5.0)
+    lat_deg, lon_deg, _ = flown.place(25.0, 0.0, 0.0)
+    flown.give_all(SetRally((Item(3, 5100, x=lat_deg, y=lon_deg, z=0.0),), 9), GoTo(*flown.place(20.0, 0.0, 5.0)))
+    flown.fly(12.0)
+    flown.give_all(Return())
+    status = flown.until(lambda status: not status.armed, 120.0)
+    assert math.dist(status.pos_ned[:2], (25.0, 0.0)) < 1.0
+    assert status.mission.rally_id == 9
+    assert flown.run.outcome.word == "flown"
+
+
+def test_parameters_change_the_flight_and_keep_their_types(flown):
+    """Unknown ones and values out of range are denied; those without an effect here are kept."""
+    assert flown.give(SetParam("MPC_XY_CRUIZE", 3.0)).code == DENIED
+    assert flown.give(SetParam("MPC_XY_CRUISE", 1e9)).code == DENIED
+    flown.give_all(SetParam("MPC_XY_CRUISE", 3.0), SetParam("NAV_DLL_ACT", 2), SetParam("MIS_TAKEOFF_ALT", 6.0))
+    parameters = flown.vehicle.parameters
+    assert (parameters["MPC_XY_CRUISE"], parameters["NAV_DLL_ACT"]) == (3.0, 2)
+    assert isinstance(parameters["NAV_DLL_ACT"], int)
+    flown.take_off()
+    assert -flown.fly(4.0).pos_ned[2] - 0.24 == pytest.approx(6.0, abs=0.5)
+    flown.give_all(GoTo(*flown.place(60.0, 0.0, 6.0)))
+    assert math.hypot(*flown.fly(8.0).vel_ned) == pytest.approx(3.0, abs=0.3)
+
+
+def stream(flown, setpoint, seconds, period_s=0.05):
+    """Give a setpoint or stick positions again and again."""
+    for _ in range(round(seconds / period_s)):
+        flown.vehicle.submit(setpoint)
+        flown.fly(period_s)
+    return flown.status
+
+
+def test_offboard_needs_a_stream_and_returns_when_it_is_lost(flown):
+    """Refused without setpoints, flown with them; lost after COM_OF_LOSS_T, and followed again when they are back."""
+    flown.take_off(10.0)
+    assert flown.give(SetMode(OFFBOARD)).text.endswith("No offboard signal")
+    there = Setpoint(pos_ned=(6.0, 3.0, -12.0), yaw_rad=0.0)
+    stream(flown, there, 0.5)
+    flown.give_all(SetMode(OFFBOARD))
+    assert away_m(stream(flown, there, 8.0), 6.0, 3.0, 12.0) < 0.5
+    assert flown.fly(0.9).nav_state == OFFBOARD
+    status = flown.fly(0.2)
+    assert (status.nav_state, status.failsafe) == (RETURN, True)
+    status = stream(flown, Setpoint(vel_ned=(0.0, 2.0, 0.0), yaw_rad=0.0), 4.0)
+    assert (status.nav_state, status.failsafe) == (OFFBOARD, False)
+    assert status.vel_ned[1] == pytest.approx(2.0, abs=0.3)
+    flown.give_all(Hold())
+    assert flown.fly(3.0).nav_state == HOLD
+
+
+def test_an_attitude_and_a_rate_setpoint_are_flown(flown):
+    flown.take_off(20.0)
+    tilted = Setpoint(attitude_rad=(0.1, 0.0, 0.0), thrust=0.6)
+    stream(flown, tilted, 0.2)
+    flown.give_all(SetMode(OFFBOARD))
+    w, x, _, _ = stream(flown, tilted, 1.0).q_bn
+    assert 2.0 * math.atan2(x, w) == pytest.approx(0.1, abs=0.03)
+    turning = Setpoint(omega_body=(0.0, 0.0, 0.5), thrust=0.6)
+    assert stream(flown, turning, 1.0).omega_body[2] == pytest.approx(0.5, abs=0.1)
+    assert flown.give(Setpoint(pos_ned=(1.0, NAN, NAN))).code == DENIED
+
+
+def test_position_mode_follows_the_sticks_and_holds(flown):
+    """Forward flies to the heading at the start, north; centred sticks hold; up climbs; lost sticks return."""
+    flown.take_off(10.0)
+    assert flown.give(SetMode(POSITION)).text.endswith("No manual control input")
+    stream(flown, Sticks(), 0.2)
+    flown.give_all(SetMode(POSITION))
+    status = stream(flown, Sticks(pitch=0.5), 4.0)
+    assert status.vel_ned[0] > 3.0
+    assert abs(status.vel_ned[1]) < 1.0
+    stream(flown, Sticks(), 5.0)
+    held_ned = flown.status.pos_ned
+    assert math.dist(stream(flown, Sticks(), 3.0).pos_ned, held_ned) < 0.3
+    assert stream(flown, Sticks(throttle=1.0), 2.0).vel_ned[2] < -1.5
+    assert flown.status.nav_state == POSITION
+    status = flown.fly(0.6)
+    assert (status.nav_state, status.failsafe) == (RETURN, True)
+
+
+def test_a_pilot_takes_off_and_lands_in_position_mode(flown):
+    stream(flown, Sticks(), 0.2)
+    flown.give_all(SetMode(POSITION), Arm())
+    stream(flown, Sticks(throttle=0.6), 6.0)
+    assert -flown.status.pos_ned[2] > 2.0
+    for _ in range(60):
+        if not stream(flown, Sticks(throttle=-0.5), 0.5).armed:
+            break
+    assert (flown.status.armed, flown.status.is_crashed) == (False, False)
+
+
+@pytest.mark.parametrize("mode", [ALTITUDE, STABILIZED, ACRO])
+def test_the_other_modes_of_a_pilot(flown, mode):
+    """Roll to the right moves the vehicle east: by its tilt in altitude and stabilized mode, by its rate in acro."""
+    flown.take_off(25.0)
+    stream(flown, Sticks(), 0.2)
+    flown.give_all(SetMode(mode))
+    status = stream(flown, Sticks(roll=0.4), 1.0 if mode != ACRO else 0.3, 0.02)
+    assert status.nav_state == mode
+    assert status.vel_ned[1] > (0.3 if mode != ACRO else 0.1)
+    if mode == ALTITUDE:
+        assert abs(status.vel_ned[2]) < 0.5
+    if mode == ACRO:
+        assert status.omega_body[0] == pytest.approx(math.radians(100.0) * (0.3 / 0.9), rel=0.2)
+
+
+def test_failures_are_injected_and_cleared(flown):
+    """The motor stops, the autopilot lands; what is not supported is refused."""
+    assert flown.give(InjectFailure(0, 1)).code == UNSUPPORTED
+    assert flown.give(InjectFailure(101, 1, 9)).code == DENIED
+    flown.give_all(InjectFailure(101, 1, 2), InjectFailure(101, 0, 2))
+    flown.take_off(4.0)
+    flown.give_all(InjectFailure(4, 1))
+    assert not flown.fly(0.5).has_position
+    flown.give_all(InjectFailure(4, 0))
+    assert flown.fly(0.5).has_position
+    flown.give_all(InjectFailure(101, 2, 0), InjectFailure(101, 0, 0), InjectFailure(101, 4, 1))
+    assert flown.fly(1.0).nav_state == HOLD
+
+
+def test_wind_pushes_the_vehicle(flown):
+    flown.give_all(SetWind((0.0, 4.0, 0.0)))
+    assert flown.fly(0.1).wind_ned == (0.0, 4.0, 0.0)
+    assert flown.give(SetWind((0.0, 1e9, 0.0))).code == DENIED
+
+
+def test_a_crash_does_not_end_the_service_and_a_reset_begins_a_new_flight(flown):
+    """Time goes on; the vehicle is at its start again, and flies."""
+    flown.take_off(10.0)
+    flown.give_all(Disarm(force=True))
+    flown.fly(5.0)
+    assert flown.status.is_crashed
+    before_us = flown.vehicle.time_us
+    flown.give_all(Reset())
+    assert flown.vehicle.last_run.outcome.word == "crashed"
+    assert flown.vehicle.time_us >= before_us
+    assert (flown.status.is_crashed, flown.status.armed) == (False, False)
+    assert away_m(flown.take_off(3.0), 0.0, 0.0, 3.0) < 0.6
+    flown.give_all(Land())
+    flown.until(lambda status: not status.armed, 20.0)
+    assert flown.run.outcome.word == "flown"
+
+
+def test_an_autopilot_that_takes_no_commands_cannot_be_served():
+    for kind in ("none", "px4-sitl"):
+        with pytest.raises(InputError, match="can't be served"):
+            Vehicle("x500", overrides={"autopilot.kind": kind})

@@ -1,0 +1,50 @@
+"""Seconds of a flight by commands: takeoff, orbit, all modes of a pilot, a place, lost sticks."""
+
+import px4lockstep
+from px4lockstep.scenario.commands import Arm, CommandRow, GoTo, Hold, Orbit, SetMode, Sticks, Takeoff
+from px4lockstep.spec.spec import with_commands
+
+POSITION, ALTITUDE, STABILIZED, ACRO = 2, 1, 15, 10
+STICKS = Sticks(0.5, -0.4, 0.6, 0.7)
+COMMANDS = (
+    (0.04, Arm()),
+    (0.06, Takeoff(yaw_rad=1.0)),
+    (1.3, Orbit(3.0, 1.0, yaw_behaviour=0)),
+    (1.36, Orbit(-3.0, 1.0, yaw_behaviour=3)),
+    *((1.38 + 0.06 * i, STICKS) for i in range(7)),
+    (1.4, SetMode(POSITION)),
+    (1.46, SetMode(ALTITUDE)),
+    (1.52, SetMode(STABILIZED)),
+    (1.58, SetMode(ACRO)),
+    (1.64, GoTo(yaw_rad=0.3)),
+    (1.7, Sticks(throttle=-0.5)),
+    (1.7, SetMode(STABILIZED)),
+    (1.76, Sticks()),
+    (1.76, SetMode(POSITION)),
+    (2, Hold()),
+)
+OVERRIDES = {
+    "autopilot.params": {
+        **{"COM_SPOOLUP_TIME": 0.1, "MPC_TKO_RAMP_T": 0.2, "COM_RC_LOSS_T": 0.1, "MIS_TAKEOFF_ALT": 0.5},
+        **{"NAV_MC_ALT_RAD": 0.3},
+    },
+    "timeline.t_end_s": 2.4,
+    "timeline.dt_phys_s": 0.004,
+    "timeline.dt_wind_s": 0.02,
+    "timeline.dt_log_s": 0.02,
+    "plant.integrator": "Euler",
+    "plant.contact": "flat_ground",
+    "run.validate": "paranoid",
+    "scenario.arm_time_s": 100.0,
+    "scenario.mission_time_s": 100.0,
+}
+
+
+def digest_lines():
+    """Fly it; yield both digests, the modes that it was in, and the results of the commands."""
+    spec = px4lockstep.load_spec("iris", OVERRIDES)
+    rows = sorted((CommandRow(round(at_s * 1e6), command) for at_s, command in COMMANDS), key=lambda row: row.time_us)
+    sim = px4lockstep.build(with_commands(spec, rows), record=True).simulation.run()
+    modes = sim.log["bus"]["autopilot"]["nav_state"]
+    results = [row.result.code for row in sim.given_commands]
+    yield f"{sim.digest()} {sim.live_digest()} {sorted(set(modes.tolist()))} {results}"
