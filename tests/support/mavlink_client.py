@@ -86,7 +86,6 @@ class Client:
         self.mav = development.MAVLink(None, system, 190)
         self.mav.robust_parsing = True
         self.received = []
-        self.every = []
         self._beat_us = -1
         self.beat()
 
@@ -135,6 +134,14 @@ class Client:
         params = (*params, *(0.0,) * 7)[:7]
         self.send("command_long", target, component, number, 0, *params)
         return self.expect("COMMAND_ACK", command=number).result
+
+    def requested(self, name, number, *params):
+        """Send a COMMAND_LONG that asks for a message; return the message, which comes before the result."""
+        params = (*params, *(0.0,) * 7)[:7]
+        self.send("command_long", self.served.instance + 1, 1, number, 0, *params)
+        found = self.expect(name)
+        assert self.expect("COMMAND_ACK", command=number).result == 0
+        return found
 
     def command_int(self, number, frame, params, x, y, z):
         """Send a COMMAND_INT and return its result."""

@@ -25,7 +25,7 @@ VALUE = struct.Struct("<4sHH16sB")
 FORMATS = {INT32: struct.Struct("<i"), REAL32: struct.Struct("<f"), UINT32: struct.Struct("<I")}
 
 
-WITHOUT_EFFECT = {
+WITHOUT_EFFECT: dict[str, float | int] = {
     "CAL_ACC0_ID": 1310988,
     "CAL_GYRO0_ID": 1310988,
     "CAL_MAG0_ID": 197388,

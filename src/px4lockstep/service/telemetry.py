@@ -290,7 +290,7 @@ def attitude_target(s: VehicleStatus) -> bytes:
 
 def position_target_local_ned(s: VehicleStatus) -> bytes:
     """Return POSITION_TARGET_LOCAL_NED; the mask marks components that are not controlled."""
-    values = (*s.pos_sp_ned, *s.vel_sp_ned, *s.acc_sp_ned, s.yaw_sp_rad, s.yawspeed_sp_rad_s)
+    values: tuple[float, ...] = (*s.pos_sp_ned, *s.vel_sp_ned, *s.acc_sp_ned, s.yaw_sp_rad, s.yawspeed_sp_rad_s)
     if not s.armed:
         values = (math.nan,) * len(values)
     mask = 0
