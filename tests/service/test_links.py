@@ -19,7 +19,7 @@ RATE_S = 8.0
 @pytest.mark.parametrize(("link", "column"), [("ground", 0), ("application", 1)])
 def test_messages_come_at_the_rates_of_px4(served, link, column):
     """In simulated time; a message more or less, and 1 % of fast ones, for the beginning and the end."""
-    client = served.client(link)
+    client = served.client(link, mute=False)
     assert client.command(400, 1.0) == 0  # POSITION_TARGET_GLOBAL_INT is sent while armed
     client.received.clear()
     served.run(RATE_S)
@@ -39,8 +39,9 @@ def test_the_heartbeat_says_what_the_vehicle_is(served, client):
     assert (beat.get_srcSystem(), beat.get_srcComponent()) == (served.instance + 1, 1)
 
 
-def test_telemetry_agrees_with_the_status(served, client):
+def test_telemetry_agrees_with_the_status(served):
     """Units and signs: 2.5 m above home, level, at home."""
+    client = served.client(mute=False)
     assert client.command(400, 1.0) == 0
     assert client.command(22, *(math.nan,) * 7) == 0
     served.run(15.0)
@@ -63,7 +64,8 @@ def test_telemetry_agrees_with_the_status(served, client):
 
 
 def test_two_clients_of_a_link_and_one_of_the_other_are_served_at_once(served):
-    clients = [served.client(), served.client(system=246), served.client("ground", 255)]
+    links = (("application", 245), ("application", 246), ("ground", 255))
+    clients = [served.client(*link, mute=False) for link in links]
     for client in clients:
         assert client.command(512, 148.0) == 0
     served.run(1.0)

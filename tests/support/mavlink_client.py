@@ -14,6 +14,7 @@ from pymavlink.dialects.v20 import development
 
 from px4lockstep.service.endpoint import MAX_INSTANCE, Endpoint, ports_of
 from px4lockstep.service.loop import Loop
+from px4lockstep.service.streams import RATES_HZ
 from px4lockstep.service.vehicle import Vehicle
 
 HOST = "127.0.0.1"
@@ -44,8 +45,12 @@ class Served:
         self.loop = Loop([self.endpoint], math.inf)
         self.clients = []
 
-    def client(self, link="application", system=245):
-        """Return a new client that has sent its first heartbeat."""
+    def client(self, link="application", system=245, *, mute=True):
+        """Return a new client that has sent its first heartbeat; without fast streams, which take long to decode."""
+        streams = self.endpoint.channels[link == "application"].streams
+        for name in RATES_HZ if mute else ():
+            if 0 < streams.interval_us(name) < 200_000:
+                streams.set_interval(name, -1.0, 0)
         made = Client(self, ports_of(self.instance)[link == "application"].bound, system)
         self.clients.append(made)
         return made
