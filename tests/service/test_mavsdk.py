@@ -1,0 +1,61 @@
+"""Applications with MAVSDK 3: the flows of `mavsdk_flows`, with a vehicle in a fresh process."""
+
+import json
+import socket
+
+import pytest
+from served_processes import run_flows, served_process
+
+from px4lockstep.flights.saved import read_run
+from px4lockstep.service.endpoint import ports_of
+
+pytestmark = pytest.mark.process
+
+
+def check_ports_are_free(instance):
+    for ports in ports_of(instance):
+        with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as again:
+            again.bind(("127.0.0.1", ports.bound))
+
+
+def test_connect_takeoff_land_and_parameters(served_instance, tmp_path):
+    """Flows 1, 2 and 8. Afterwards Ctrl-C ends the service with a run folder, and its ports are free."""
+    with served_process(served_instance, "--speed", "5", record=tmp_path / "runs") as served:
+        output = run_flows(served, "health", "takeoff_and_land", "parameters")
+        assert served.end() == 0
+    assert json.loads(output.splitlines()[-1])["connected_s"] < 10.0
+    assert "x500: flown" in served.output
+    check_ports_are_free(served_instance)
+    (folder,) = (tmp_path / "runs").iterdir()
+    run = read_run(folder)
+    assert run.summary["outcome"] == "flown"
+
+
+def test_a_mission_with_progress(served_instance):
+    """Flow 3, at 10 times real time."""
+    with served_process(served_instance, "--speed", "10") as served:
+        run_flows(served, "mission")
+
+
+def test_offboard_positions_and_velocities(served_instance):
+    """Flow 6, at 5 times real time."""
+    with served_process(served_instance, "--speed", "5") as served:
+        run_flows(served, "offboard")
+
+
+@pytest.mark.slow
+def test_mission_control_guided_flight_fence_and_refusals(served_instance):
+    """Flows 4, 5 and 9."""
+    with served_process(served_instance, "--speed", "2") as served:
+        run_flows(served, "mission_control")
+        run_flows(served, "guided")
+        run_flows(served, "fence", "refusals")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("speed", ["1", "5", "10"])
+def test_flows_at_real_time_and_faster(served_instance, speed):
+    """Flow 12: 2, 3 and 6 at 1, 5 and 10 times real time."""
+    for flow in ("takeoff_and_land", "mission", "offboard"):
+        with served_process(served_instance, "--speed", speed) as served:
+            run_flows(served, flow)
