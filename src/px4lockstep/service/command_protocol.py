@@ -15,6 +15,7 @@ from px4lockstep.service import commands
 from px4lockstep.service.commands import (
     ACCEPTED,
     DENIED,
+    FAILED,
     TEMPORARILY_REJECTED,
     UNSUPPORTED,
     CommandResult,
@@ -25,7 +26,7 @@ from px4lockstep.service.request import Request
 from px4lockstep.service.vehicle import Vehicle
 
 NUMBERS = COMMAND_INT, COMMAND_LONG, SET_MODE = (75, 76, 11)
-DO_SET_MODE = 176
+DO_SET_MODE, START_MISSION = 176, 300
 FORCE = 21196.0
 """Second parameter of MAV_CMD_COMPONENT_ARM_DISARM that skips checks, or stops the motors in flight."""
 FORCE_REBOOT = 20190226.0
@@ -61,7 +62,7 @@ def _set_mode(given: Given, _: Vehicle) -> Sequence[FlightCommand] | int:
 
 def _set_standard_mode(given: Given, _: Vehicle) -> Sequence[FlightCommand] | int:
     number = STANDARD_MODES.get(int(given.params[0]) if math.isfinite(given.params[0]) else 0)
-    return DENIED if number is None else (commands.SetMode(number),)
+    return FAILED if number is None else (commands.SetMode(number),)
 
 
 def _start_mission(given: Given, vehicle: Vehicle) -> Sequence[FlightCommand] | int:
@@ -136,7 +137,7 @@ KINDS: dict[int, Callable[[Given, Vehicle], Sequence[FlightCommand] | int]] = {
     245: _always(),  # PREFLIGHT_STORAGE: parameters are kept as long as the vehicle
     246: _reboot,
     262: _set_standard_mode,
-    300: _start_mission,
+    START_MISSION: _start_mission,
     400: _arm,
     401: _always(),  # RUN_PREARM_CHECKS: they run all the time
     420: _inject,
@@ -144,11 +145,16 @@ KINDS: dict[int, Callable[[Given, Vehicle], Sequence[FlightCommand] | int]] = {
 """What a MAV_CMD does: commands of the vehicle, or the result of a refusal."""
 
 
+REFUSALS = {DO_SET_MODE: "Unsupported mode", START_MISSION: "Mission start denied! No valid mission"}
+"""Texts with which the protocol itself refuses a command; the vehicle has others."""
+
+
 class CommandProtocol:
     """Takes commands from clients."""
 
-    def __init__(self, vehicle: Vehicle) -> None:
+    def __init__(self, vehicle: Vehicle, say: Callable[[str], None]) -> None:
         self._vehicle = vehicle
+        self._say = say
 
     def take(self, request: Request) -> None:
         """Process a message of the protocol."""
@@ -179,6 +185,8 @@ class CommandProtocol:
         kind = KINDS.get(number)
         wanted: Sequence[FlightCommand] | int = UNSUPPORTED if kind is None else kind(given, self._vehicle)
         if isinstance(wanted, int) or not wanted:
+            if wanted and number in REFUSALS:
+                self._say(REFUSALS[number])
             self._acknowledge(request, number, wanted if isinstance(wanted, int) else ACCEPTED)
             return
         results: list[CommandResult] = []

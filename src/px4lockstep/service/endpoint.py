@@ -83,7 +83,7 @@ class Endpoint:
         stored: dict[int, tuple[Item, ...]] = dict.fromkeys(mission_protocol.KINDS, ())
         self._missions = {channel: MissionProtocol(vehicle, stored, self._say) for channel in self.channels}
         takers = (
-            (command_protocol.NUMBERS, CommandProtocol(vehicle)),
+            (command_protocol.NUMBERS, CommandProtocol(vehicle, self._say)),
             (parameter_protocol.NUMBERS, ParameterProtocol(vehicle, self.channels)),
             (setpoint_protocol.NUMBERS, SetpointProtocol(vehicle, self._say)),
         )
@@ -225,7 +225,7 @@ class Endpoint:
             for missions in self._missions.values():
                 missions.is_current_due = False
         is_new = mission.reached != self._reached
-        is_again = status.nav_state == MISSION and status.time_us - self._reached_us >= REACHED_US
+        is_again = status.nav_state == MISSION and status.armed and status.time_us - self._reached_us >= REACHED_US
         if is_new or is_again:
             self._reached, self._reached_us = mission.reached, status.time_us
             if mission.reached >= 0:

@@ -13,7 +13,7 @@ from collections.abc import Callable, Sequence
 from px4lockstep.autopilots.mavlink.layouts import layout
 from px4lockstep.autopilots.mavlink.modes import LAND, MISSION, RETURN, STANDARD, TAKEOFF, base_mode, custom_mode
 from px4lockstep.sensors.magnetometer import earth_field_ned_gauss
-from px4lockstep.service.status import VehicleStatus
+from px4lockstep.service.status import GeoPoint, VehicleStatus
 
 QUADROTOR, PX4 = 2, 12
 TYPES = {3: 15, 4: QUADROTOR, 6: 13, 8: 14}
@@ -32,7 +32,7 @@ FIX_3D, SATELLITES = 3, 16
 EPOCH_US = 1_767_225_600_000_000
 """Beginning of the simulated clock: 2026-01-01."""
 FIELD_DATE = 2026.0
-LOCAL_NED = 1
+LOCAL_NED, GLOBAL_INT = 1, 5
 ESTIMATOR_FLAGS = 959
 """Attitude, velocity and absolute position are good."""
 EARTH_RADIUS_M = 6_371_000.0
@@ -283,8 +283,10 @@ def vibration(s: VehicleStatus) -> bytes:
 
 
 def attitude_target(s: VehicleStatus) -> bytes:
-    """Return ATTITUDE_TARGET."""
-    values = (s.time_us // 1000, *s.q_sp, *s.rate_sp_body, s.thrust_sp, 0)
+    """Return ATTITUDE_TARGET; before there is a setpoint, level with the current yaw."""
+    half = 0.5 * yaw_of(s.q_bn)
+    q_sp = s.q_sp if any(s.q_sp) else (math.cos(half), 0.0, 0.0, math.sin(half))
+    values = (s.time_us // 1000, *q_sp, *s.rate_sp_body, s.thrust_sp, 0)
     return layout("ATTITUDE_TARGET").payload.pack(*values)
 
 
@@ -304,11 +306,9 @@ def position_target_global_int(s: VehicleStatus) -> bytes | None:
     if not s.armed or not all(map(math.isfinite, s.pos_sp_ned)):
         return None
     ahead = [target - value for target, value in zip(s.pos_sp_ned, s.pos_ned, strict=True)]
-    place = s.position
-    north_deg, east_deg = (math.degrees(part / EARTH_RADIUS_M) for part in ahead[:2])
-    lat_deg, lon_deg = place.lat_deg + north_deg, place.lon_deg + east_deg / math.cos(math.radians(place.lat_deg))
-    where = (_degrees7(lat_deg), _degrees7(lon_deg), place.alt_amsl_m - ahead[2])
-    return layout("POSITION_TARGET_GLOBAL_INT").payload.pack(s.time_us // 1000, *where, *(0.0,) * 8, 0xFF8, 0)
+    lat_deg, lon_deg = _moved(s.position, ahead[0], ahead[1])
+    where = (_degrees7(lat_deg), _degrees7(lon_deg), s.position.alt_amsl_m - ahead[2])
+    return layout("POSITION_TARGET_GLOBAL_INT").payload.pack(s.time_us // 1000, *where, *(0.0,) * 8, 0, GLOBAL_INT)
 
 
 def servo_output_raw(s: VehicleStatus) -> bytes:
@@ -349,6 +349,20 @@ def flight_information(s: VehicleStatus) -> bytes:
     return layout("FLIGHT_INFORMATION").payload.pack(0, 0, 0, s.time_us // 1000, 0)
 
 
+def gps_global_origin(s: VehicleStatus) -> bytes:
+    """Return GPS_GLOBAL_ORIGIN: the origin of the local frame."""
+    place, (north, east, down) = s.home, s.home_ned
+    lat_deg, lon_deg = _moved(place, -north, -east)
+    where = (_degrees7(lat_deg), _degrees7(lon_deg), round(1e3 * (place.alt_amsl_m + down)))
+    return layout("GPS_GLOBAL_ORIGIN").payload.pack(*where, s.time_us)
+
+
+def _moved(place: GeoPoint, north_m: float, east_m: float) -> tuple[float, float]:
+    """Return latitude and longitude a small distance away from a place."""
+    north_deg, east_deg = math.degrees(north_m / EARTH_RADIUS_M), math.degrees(east_m / EARTH_RADIUS_M)
+    return place.lat_deg + north_deg, place.lon_deg + east_deg / math.cos(math.radians(place.lat_deg))
+
+
 def protocol_version(_: VehicleStatus) -> bytes:
     """Return PROTOCOL_VERSION."""
     return layout("PROTOCOL_VERSION").payload.pack(200, 100, 203, *(0,) * 16)
@@ -381,6 +395,7 @@ MESSAGES: dict[str, Payload] = {
         *(vfr_hud, altitude, odometry, estimator_status, highres_imu, scaled_imu, scaled_pressure, vibration),
         *(attitude_target, position_target_local_ned, position_target_global_int, servo_output_raw),
         *(actuator_output_status, esc_info, esc_status, flight_information, protocol_version),
+        gps_global_origin,
     )
 }
 """The functions above, by the names of their messages."""
