@@ -25,8 +25,11 @@ COMMANDS = (
 )
 OVERRIDES = {
     "autopilot.params": {
-        **{"COM_SPOOLUP_TIME": 0.1, "MPC_TKO_RAMP_T": 0.2, "COM_RC_LOSS_T": 0.1, "MIS_TAKEOFF_ALT": 0.5},
-        **{"NAV_MC_ALT_RAD": 0.3},
+        "COM_SPOOLUP_TIME": 0.1,
+        "MPC_TKO_RAMP_T": 0.2,
+        "COM_RC_LOSS_T": 0.1,
+        "MIS_TAKEOFF_ALT": 0.5,
+        "NAV_MC_ALT_RAD": 0.3,
     },
     "timeline.t_end_s": 2.4,
     "timeline.dt_phys_s": 0.004,

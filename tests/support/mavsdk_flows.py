@@ -7,8 +7,10 @@ process group. A flow asserts what telemetry shows, because a client's exit code
 import asyncio
 import json
 import math
+import os
 import sys
 import time
+import traceback
 
 import pytest
 from mavsdk import System
@@ -154,7 +156,8 @@ async def mission_control(drone):
     ]
     raw = await drone.mission_raw.download_mission()
     await drone.mission_raw.upload_mission(raw)
-    assert repr(await drone.mission_raw.download_mission()) == repr(raw)
+    again = await drone.mission_raw.download_mission()
+    assert [str(item) for item in again] == [str(item) for item in raw], (again, raw)
     await drone.action.arm()
     await drone.mission.start_mission()
     await first(drone.mission.mission_progress(), lambda value: value.current >= 1)
@@ -274,4 +277,9 @@ async def main(names, address, port):
 
 
 if __name__ == "__main__":
-    asyncio.run(main(sys.argv[1].split(","), sys.argv[2], int(sys.argv[3])))
+    try:
+        asyncio.run(main(sys.argv[1].split(","), sys.argv[2], int(sys.argv[3])))
+    except BaseException:
+        traceback.print_exc()
+        sys.stderr.flush()
+        os._exit(1)  # MAVSDK's threads would keep the process

@@ -5,7 +5,7 @@ from typing import Any
 from typer.core import TyperCommand, TyperGroup, TyperOption
 
 GROUPS = {
-    "Fly": ["run", "campaign", "step", "chirp", "sweep", "tune"],
+    "Fly": ["run", "serve", "campaign", "step", "chirp", "sweep", "tune"],
     "Look at a flight": ["view", "report", "plot", "export", "import", "diff"],
     "Fly a recorded flight again": ["replay", "branch", "compare", "determinism"],
     "Inputs": ["spec", "params", "trust"],
