@@ -32,11 +32,13 @@ from px4lockstep.log.messages import columns_of
 from px4lockstep.log.sink import LogSink
 from px4lockstep.plots.html import HtmlTable, ShownInNotebook
 from px4lockstep.plots.view import View
+from px4lockstep.reading import read_text
+from px4lockstep.scenario.commands import CommandRow, rows_of
 from px4lockstep.scenario.scenario import Scenario
 from px4lockstep.scenario.setpoints import SetpointTable
 from px4lockstep.spec.build import Flight, build
 from px4lockstep.spec.load import change_spec, load_spec
-from px4lockstep.spec.spec import Spec
+from px4lockstep.spec.spec import Spec, with_commands
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -44,6 +46,7 @@ if TYPE_CHECKING:
 STEP_US = 1_000_000
 """Simulated time between two calls of `watch`."""
 SEED = "aircraft.seed"
+MAX_COMMANDS_BYTES = 1_000_000_000
 LATE_S = 1.0
 """Wall time that a paced flight may take longer without a warning."""
 
@@ -236,6 +239,7 @@ def simulate(
     trust: bool = False,
     sinks: Sequence[LogSink] = (),
     setpoints: SetpointFunction | SetpointTable | Mapping[str, Any] | None = None,
+    commands: str | Path | Sequence[CommandRow] = (),
 ) -> Run:
     """Fly a spec to its end.
 
@@ -259,6 +263,7 @@ def simulate(
         sinks: Log sinks, which get the rows of the log during the flight: `[CsvSink("x500.csv")]`.
         setpoints: Setpoints for the autopilot: the columns of a table, as in `scenario.setpoints`, or a function
             `function(time_us, inputs)`, called at each of its ticks, that returns the keys of one setpoint, or None.
+        commands: Commands that a served vehicle was given, to fly it again: its file `commands.jsonl`, or its rows.
 
     Returns:
         The flight, with its log, summary, digest and figure.
@@ -268,10 +273,17 @@ def simulate(
         SimulationError: If the run can't continue, or a log sink fails.
     """
     given = loaded(spec, with_setpoints(overrides, setpoints), seed, trust=trust)
+    rows = read_commands(commands) if isinstance(commands, str | Path) else commands
+    given = with_commands(given, rows) if rows else given
     if watch is None:
         given.timeline.check_has_end("without watch", "pass a watch function that ends the flight by returning True")
     parts: dict[str, Any] = {"autopilot": autopilot, "wind": wind, "estimator": estimator, "scenario": scenario}
     return fly(build(given, **parts, sinks=sinks, setpoints=setpoints if callable(setpoints) else None), watch)
+
+
+def read_commands(path: str | Path) -> tuple[CommandRow, ...]:
+    """Return the commands in a file `commands.jsonl`."""
+    return rows_of(read_text(path, MAX_COMMANDS_BYTES, "the commands of a served flight"), str(path))
 
 
 def with_setpoints(overrides: Mapping[str, Any] | None, setpoints: Any) -> dict[str, Any]:

@@ -325,7 +325,8 @@ def row_of_data(data: Any, where: str) -> CommandRow:
         raise InputError(f"{where}: time_us = {time_us!r:.40} must be a whole number of microseconds, at least 0")
     if not isinstance(name, str) or name not in COMMANDS:
         hint = suggestion(name, COMMANDS) if isinstance(name, str) else ""
-        raise InputError(f"{where}: command = {name!r:.40} is unknown{hint}; allowed: {', '.join(COMMANDS)}")
+        hint = hint or f"; allowed: {', '.join(COMMANDS)}"
+        raise InputError(f"{where}: command = {name!r:.40} is unknown{hint}")
     code, text, arrival_s = data.get("code", ACCEPTED), data.get("text", ""), data.get("arrival_s", 0.0)
     if code not in range(5) or not isinstance(text, str) or not isinstance(arrival_s, int | float):
         raise InputError(f"{where}: code must be 0 to 4, text a text and arrival_s a number")

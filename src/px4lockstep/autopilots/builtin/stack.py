@@ -41,6 +41,7 @@ from px4lockstep.autopilots.requests import (
     ORBIT_MODE,
     POSITION_MODE,
     STABILIZED_MODE,
+    TAKEOFF_MODE,
 )
 from px4lockstep.jit import kernel, record
 from px4lockstep.plant.layout import MAX_MOTORS
@@ -252,7 +253,9 @@ def step_builtin(a, t_us, bus, given):
     if detector.is_on != 0:
         detect_land(detector, t_us, estimate, a.collective, a.thrust_min, a.position.hover_thrust)
     else:
-        detector.landed = bus.scenario.landed
+        # As at the start of a mission, a takeoff goes on at the end of its ramp even if it is still on the ground.
+        is_climbing = a.commander.mode == TAKEOFF_MODE and a.takeoff.state >= RAMPUP
+        detector.landed = 0 if is_climbing else bus.scenario.landed
     is_landed = detector.landed != 0
     is_flying = a.takeoff.state >= FLIGHT
     command(a.commander, t_us, bus, is_landed, is_flying, a.navigator)
