@@ -60,6 +60,7 @@ class ServedVehicle:
 
     def __init__(self, options: ServeOptions, *, keeps: bool) -> None:
         self._options, self._keeps = options, keeps
+        self._is_paused = options.paused
         self._lines: Lines | None = None
         self._process: Interpreter | None = None
         self._number = 0
@@ -212,6 +213,8 @@ class ServedVehicle:
         Raises:
             StateError: If the vehicle is paused: then no tick follows.
         """
+        if self._is_paused:
+            raise StateError("the vehicle is paused, so that commands can't take effect; call resume first")
         answer = self._ask("submit", row=CommandRow(0, command).data)
         return CommandResult(answer["code"], answer["text"])
 
@@ -255,15 +258,18 @@ class ServedVehicle:
 
     def pause(self) -> None:
         """Stop time; clients stay connected."""
+        self._is_paused = True
         self._ask("pause", is_paused=True)
 
     def resume(self) -> None:
         """Let time go on."""
+        self._is_paused = False
         self._ask("pause", is_paused=False)
 
     def step(self, seconds: float) -> float:
         """Fly this simulated time as fast as possible, then pause; return the time since the start of the service."""
         time_us = seconds_to_us(seconds, "seconds")
+        self._is_paused = True
         return float(self._ask("step", max(ANSWER_S, seconds), us=time_us)["time_us"]) / 1e6
 
     def set_speed(self, speed: float) -> None:

@@ -24,9 +24,9 @@ from px4lockstep.flights.run import Run, loaded
 from px4lockstep.io import release_pages
 from px4lockstep.log.rows import hold_rows
 from px4lockstep.scenario import commands
-from px4lockstep.scenario.commands import CommandResult, CommandRow, FlightCommand
+from px4lockstep.scenario.commands import UNSUPPORTED, CommandResult, CommandRow, FlightCommand
 from px4lockstep.service.status import ON_GROUND, GeoPoint, StatusReader, Uploads, VehicleStatus
-from px4lockstep.service.texts import StatusText, text_of_result, texts_between
+from px4lockstep.service.texts import INFO, StatusText, text_of_result, texts_between
 from px4lockstep.spec.build import Flight, build
 from px4lockstep.spec.load import change_spec
 from px4lockstep.spec.own_parts import changed_copy
@@ -165,9 +165,9 @@ class Vehicle:
         queue, self._queue = self._queue, []
         for command, on_result, arrival_s in queue:
             if isinstance(command, commands.Reset):
-                self._reset()
+                result = self._reset()
                 if on_result is not None:
-                    on_result(CommandResult())
+                    on_result(result)
             else:
                 self._simulation.submit(command, on_result, arrival_s)
         self._simulation.run(max(0, time_us - self._offset_us))
@@ -232,11 +232,16 @@ class Vehicle:
 
     # -- end -------------------------------------------------------------------------------------------------------
 
-    def _reset(self) -> None:
+    def _reset(self) -> CommandResult:
         """End this flight and begin a new one."""
+        capabilities = self._simulation.autopilot.capabilities
+        if capabilities.needs_child:
+            return CommandResult(UNSUPPORTED, f"{capabilities.name} can't start again; serve it again instead")
         self._offset_us += self._end()
+        self._discard()
         self._begin()
-        self._say([StatusText(6, "The vehicle was reset")])
+        self._say([StatusText(INFO, "The vehicle was reset")])
+        return CommandResult()
 
     def _end(self) -> int:
         """End the flight at the next tick, and write its run folder; return its length [us]."""
