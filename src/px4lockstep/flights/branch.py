@@ -26,7 +26,7 @@ from px4lockstep.reprs import ShortRepr
 from px4lockstep.spec.build import Flight, build
 from px4lockstep.spec.flight_tables import OUTPUTS
 from px4lockstep.spec.load import change_spec
-from px4lockstep.spec.spec import Spec
+from px4lockstep.spec.spec import Spec, with_commands
 from px4lockstep.timebase import seconds_to_us
 
 MAX_BRANCHES = 10_000
@@ -99,8 +99,10 @@ class Trunk:
             _fly_again(recording, simulation, at_us)
         return cls(recording, flight.spec, start, simulation.snapshot(), simulation.time_us, simulation.time_us, parts)
 
-    def branch(self, spec: Spec) -> Flight:
-        """Return a flight that continues from here with a changed spec."""
+    def branch(self, spec: Spec, *, commands: bool = True) -> Flight:
+        """Return a flight that continues from here with a changed spec, and with the later commands of its trunk."""
+        if not commands:
+            spec = with_commands(spec, [row for row in spec.commands if row.time_us < self.at_us])
         flight = build(spec, record=True, **given_parts(self.parts))
         flight.simulation.continue_from(self.moment, self.start)
         return flight
@@ -159,6 +161,7 @@ def branch(
     estimator: PythonEstimator | None = None,
     scenario: PythonScenario | None = None,
     trust: bool = False,
+    commands: bool = True,
 ) -> list[Branch]:
     """Continue a recorded flight from a given time, with changes.
 
@@ -174,6 +177,7 @@ def branch(
         estimator: Your own estimator, in the same way.
         scenario: Your own scenario, in the same way.
         trust: Whether to run the classes that the spec names: see docs/howto/untrusted_files.md.
+        commands: Whether a served flight gets its later commands, too: see docs/howto/serve.md.
 
     Raises:
         InputError: If the recording can't be read, a change can't be made in flight, or a part is missing.
@@ -181,7 +185,7 @@ def branch(
     """
     parts = {"autopilot": autopilot, "wind": wind, "estimator": estimator, "scenario": scenario}
     trunk = Trunk.of(source, at_s, parts=parts, trust=trust)
-    return list(fly_branches(trunk, overrides or {}, settings, events, count))
+    return list(fly_branches(trunk, overrides or {}, settings, events, count, commands=commands))
 
 
 def fly_branches(
@@ -191,10 +195,12 @@ def fly_branches(
     events: Sequence[Mapping[str, Any]] = (),
     count: int = 1,
     watch: Callable[[Simulation], None] | None = None,
+    *,
+    commands: bool = True,
 ) -> Iterator[Branch]:
     """Fly branches of a trunk one after another; see `branch`."""
     for spec, changes in branch_specs(trunk.spec, overrides, settings, events, trunk.at_us, count):
-        flight = trunk.branch(spec)
+        flight = trunk.branch(spec, commands=commands)
         try:
             run = fly(flight, watch)
         except SimulationError as error:

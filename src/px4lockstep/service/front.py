@@ -16,7 +16,7 @@ import tempfile
 import time
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -49,7 +49,7 @@ class ServeOptions:
     speed: float | None
     instance: int
     host: str
-    record: str
+    record: str  # empty: a folder that is removed at the end
     trust: bool
     paused: bool
     plots: bool
@@ -77,6 +77,10 @@ class ServedVehicle:
         if self._process is not None:
             raise StateError("a vehicle can be served only once; call serve again")
         with ExitStack() as stack:
+            if not self._keeps:
+                folder = tempfile.mkdtemp(prefix="px4lockstep-serve-")
+                stack.callback(shutil.rmtree, folder, ignore_errors=True)
+                self._options = replace(self._options, record=folder)
             ours, theirs = socket.socketpair()
             stack.enter_context(ours)
             with theirs:
@@ -101,15 +105,13 @@ class ServedVehicle:
             end_s = time.perf_counter() + END_S
             while self._folders is None and time.perf_counter() < end_s and not self._lines.is_closed:
                 self._receive(POLL_S)
+            if self._folders:
+                self._run = read_run(self._folders[-1])
+                if not self._keeps:  # they are read on first use
+                    _ = self._run.log, self._run.summary, self._run.recording
         finally:
             self._stack.close()
             self._lines = None
-        if self._folders:
-            self._run = read_run(self._folders[-1])
-            if not self._keeps:
-                _ = self._run.log, self._run.summary, self._run.recording  # the folder goes
-        if not self._keeps:
-            shutil.rmtree(self._options.record, ignore_errors=True)
 
     # -- network ---------------------------------------------------------------------------------------------------
 
@@ -349,7 +351,7 @@ def serve(
         InputError: If the speed is not above 0.
     """
     keeps = record is not None
-    folder = str(record) if record is not None else tempfile.mkdtemp(prefix="px4lockstep-serve-")
+    folder = str(record or "")
     changes = dict(overrides or {})
     options = ServeOptions(
         os.fspath(spec), changes, seed, _checked_speed(speed), instance, host, folder, trust, paused, keeps
