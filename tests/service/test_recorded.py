@@ -103,6 +103,14 @@ def test_a_branch_with_a_change_differs_and_goes_on_with_the_commands(folder, ru
     assert len(one.run.simulation.given_commands) == len(run.recording.commands.splitlines())
 
 
+def test_a_branch_without_the_later_commands(folder):
+    """It goes on as it was told before: here, it flies its mission and stays in the air."""
+    [one] = px4lockstep.branch(folder, 15.0, commands=False)
+    assert max(row.time_us for row in one.run.simulation.given_commands) < 15_000_000
+    assert -one.run.log["pos_ned"][-1, 2] > 5.0
+    assert one.run.outcome.word == "mission not finished" or one.run.simulation.bus.autopilot.mission_finished
+
+
 def test_a_changed_command_is_noticed(folder, run):
     """A flight with another command is another flight."""
     recording = run.recording

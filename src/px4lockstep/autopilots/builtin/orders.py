@@ -10,6 +10,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+
 from px4lockstep.autopilots import requests
 from px4lockstep.autopilots.builtin.commander import CRITICAL, NO_FAILSAFE
 from px4lockstep.autopilots.builtin.flight_task import LOITER
@@ -17,11 +19,12 @@ from px4lockstep.autopilots.builtin.guided import is_piloted
 from px4lockstep.autopilots.builtin.offboard import needs_position
 from px4lockstep.autopilots.builtin.vectors import has_position, heading_of
 from px4lockstep.environment.projection import MapProjection
+from px4lockstep.errors import InputError
 from px4lockstep.jit import interpreted, view
 from px4lockstep.scenario import commands
 from px4lockstep.scenario.commands import DENIED, UNSUPPORTED, CommandResult, FlightCommand, refused
-from px4lockstep.scenario.setpoint_rows import NONE
-from px4lockstep.scenario.setpoints import FIELDS, problems, row_of
+from px4lockstep.scenario.setpoint_rows import NONE, SETPOINT
+from px4lockstep.scenario.setpoints import FIELDS, SetpointWriter
 
 MODE_NAMES = {
     0: "Manual",
@@ -84,6 +87,8 @@ class Orders:
         self._core, self._place, self._why_no_mission = core, place, why_no_mission
         self._pilot = view(core["builtin"], writable=True)
         self._bus = view(core["bus"], writable=True)
+        self._setpoint = np.zeros(1, SETPOINT)
+        self._write_setpoint = SetpointWriter(self._setpoint, "the client")
         self._by_kind: dict[type[FlightCommand], Callable[[Any, int], CommandResult]] = {
             commands.Arm: self._arm,
             commands.Disarm: self._disarm,
@@ -313,11 +318,14 @@ class Orders:
     # -- streams -------------------------------------------------------------------------------------------------
 
     def _take_setpoint(self, command: commands.Setpoint, time_us: int) -> CommandResult:
-        row = row_of({name: getattr(command, name) for name in FIELDS})
-        for _, name, text in problems(row):
-            return CommandResult(DENIED, f"setpoint: {name} {text}")
+        try:
+            kind = self._write_setpoint({name: getattr(command, name) for name in FIELDS})
+        except InputError as error:
+            return CommandResult(DENIED, str(error))
+        if kind == NONE:
+            return CommandResult(DENIED, "the setpoint has no numbers")
         offboard = self._core["builtin"]["offboard"]
-        offboard["setpoint"] = row
+        offboard["setpoint"] = self._setpoint
         offboard["received_us"] = time_us
         offboard["requests"] = self._core["setpoint"]["requests"] = 1  # watch the stream; the mode is set directly
         return CommandResult()
