@@ -185,3 +185,16 @@ def test_a_client_that_vanishes_is_forgotten(served, client):
     served.clients.remove(client)
     served.run(1.0)
     assert served.endpoint.channels[1].link.clients == ()
+
+
+@pytest.mark.parametrize(("length", "sizes"), [(50, [50]), (51, [50, 1]), (100, [50, 50, 0]), (120, [50, 50, 20])])
+def test_long_texts_come_in_chunks_of_which_the_last_is_not_full(served, client, length, sizes):
+    """A full chunk with an ID announces another one."""
+    served.run(0.1)
+    client.received.clear()
+    served.endpoint._say("x" * length)
+    served.run(0.1)
+    found = [message for message in client.received if message.get_type() == "STATUSTEXT"]
+    assert [len(message.text) for message in found] == sizes
+    assert [message.chunk_seq for message in found] == list(range(len(sizes)))
+    assert [message.id != 0 for message in found] == [len(sizes) > 1] * len(sizes)

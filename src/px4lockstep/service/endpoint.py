@@ -243,7 +243,9 @@ class Endpoint:
         self._texts.clear()
         for text in texts:
             raw = text.text.encode()
-            parts = [raw[i : i + TEXT_BYTES] for i in range(0, len(raw), TEXT_BYTES)]
+            # The last of several chunks must not be full: a full one announces another.
+            end = len(raw) + 1 if len(raw) > TEXT_BYTES else len(raw)
+            parts = [raw[i : i + TEXT_BYTES] for i in range(0, end, TEXT_BYTES)]
             self._text_id = self._text_id % 0xFFFF + 1 if len(parts) > 1 else self._text_id
             number = self._text_id if len(parts) > 1 else 0
             for channel in self.channels:
