@@ -2,9 +2,12 @@
 
 import json
 import socket
+import subprocess
+import sys
+from pathlib import Path
 
 import pytest
-from served_processes import run_flows, served_process
+from served_processes import run_client, run_flows, served_process
 
 from px4lockstep.flights.saved import read_run
 from px4lockstep.service.endpoint import ports_of
@@ -59,3 +62,14 @@ def test_flows_at_real_time_and_faster(served_instance, speed):
     for flow in ("takeoff_and_land", "mission", "offboard"):
         with served_process(served_instance, "--speed", speed) as served:
             run_flows(served, flow)
+
+
+@pytest.mark.slow
+def test_mavsdk_4_flies_offboard_and_a_mission(served_instance, tmp_path):
+    """Flow 10, in an environment of its own: MAVSDK 3 and 4 have the same name."""
+    subprocess.run([sys.executable, "-m", "venv", str(tmp_path / "venv")], check=True, timeout=300)
+    python = tmp_path / "venv" / "bin" / "python"
+    subprocess.run([str(python), "-m", "pip", "install", "--quiet", "mavsdk>=4,<5"], check=True, timeout=600)
+    flow = Path(__file__).parents[1] / "support" / "mavsdk_4_flow.py"
+    with served_process(served_instance, "--speed", "5") as served:
+        assert "flown" in run_client(flow, served.address, python=str(python))

@@ -6,9 +6,10 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
+from px4lockstep.autopilots.mavlink.links import PortTakenError, check_is_free
 from px4lockstep.cli.interrupts import interrupts
 from px4lockstep.cli.output import print_json, write_err, write_out
-from px4lockstep.errors import InputError, LockstepError
+from px4lockstep.errors import InputError, LockstepError, SimulationError
 from px4lockstep.flights.folder import summary_of
 from px4lockstep.flights.latest import spec_source
 from px4lockstep.flights.tables import run_rows
@@ -46,6 +47,7 @@ def serve_spec(
     if count < 1 or instance < 0 or instance + count - 1 > MAX_INSTANCE:
         given = f"--instance {instance} --count {count}"
         raise InputError(f"{given}: instances must be 0 to {MAX_INSTANCE}, and there must be at least one vehicle")
+    _check_ports(range(instance, instance + count), host)
     loaded = load_spec(spec_source(spec), {}, list(settings), trust=trust)
     overrides = speed_overrides(loaded, factor)
     root = None if no_record else record or RUNS
@@ -83,6 +85,18 @@ def _speed(text: str) -> float:
     if not MIN_SPEED <= factor <= MAX_SPEED:
         raise InputError(f"--speed {text} must be a number from {MIN_SPEED:g} to {MAX_SPEED:g}, or max")
     return factor
+
+
+def _check_ports(instances: range, host: str) -> None:
+    """Check that all ports can be bound, before anything is written."""
+    try:
+        for number in instances:
+            for ports in ports_of(number):
+                check_is_free(ports.bound, host)
+    except PortTakenError as error:
+        raise InputError(f"{error}, perhaps by another vehicle; choose another with --instance") from error
+    except SimulationError as error:
+        raise InputError(f"--host {host}: {error}") from error
 
 
 def _tell_addresses(endpoints: Sequence[Endpoint], host: str) -> None:

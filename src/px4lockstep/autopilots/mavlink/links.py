@@ -141,9 +141,9 @@ class ApiLink:
         self._socket.close()
 
 
-def check_is_free(port: int) -> None:
+def check_is_free(port: int, host: str = HOST) -> None:
     """Check that a UDP port is free."""
-    bound(socket.SOCK_DGRAM, port).close()
+    bound(socket.SOCK_DGRAM, port, host).close()
 
 
 def _timeval(wait_s: float) -> bytes:

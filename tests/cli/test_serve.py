@@ -1,0 +1,104 @@
+"""`px4lockstep serve`: options, several vehicles, and its end."""
+
+import os
+import signal
+import socket
+import time
+
+import pytest
+from commands import run_command
+from mavlink_client import own_served_instance
+from pymavlink.dialects.v20 import development
+from served_processes import served_process
+
+from px4lockstep.service.endpoint import ports_of
+
+WAIT_S = 60.0
+
+
+@pytest.fixture(scope="module")
+def instance():
+    with own_served_instance() as number:
+        yield number
+
+
+def heartbeat_of(instance, wait_s=WAIT_S):
+    """Return the system ID in a vehicle's heartbeat, as a client hears it that sends to the vehicle's port."""
+    mav = development.MAVLink(None, 245, 190)
+    mav.robust_parsing = True
+    beat = bytes(mav.heartbeat_encode(6, 8, 0, 0, 4).pack(mav))
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as client:
+        client.settimeout(0.5)
+        end_s = time.perf_counter() + wait_s
+        while time.perf_counter() < end_s:
+            client.sendto(beat, ("127.0.0.1", ports_of(instance)[1].bound))
+            try:
+                for message in mav.parse_buffer(bytearray(client.recv(65_536))) or []:
+                    if message.get_type() == "HEARTBEAT" and message.get_srcComponent() == 1:
+                        return message.get_srcSystem()
+            except (TimeoutError, ConnectionRefusedError):
+                continue
+    raise AssertionError("no heartbeat")
+
+
+def check_ports_are_free(instance):
+    for ports in ports_of(instance):
+        with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as again:
+            again.bind(("127.0.0.1", ports.bound))
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_signal_ends_the_service_with_summary_and_run_folder(instance, tmp_path, number):
+    with served_process(instance, record=tmp_path) as served:
+        assert heartbeat_of(instance) == instance + 1
+        assert served.end(number) == 0
+    check_ports_are_free(instance)
+    assert "x500: nothing asked" in served.output
+    (folder,) = tmp_path.iterdir()
+    assert {"recording.h5", "log.parquet", "summary.json", "spec.toml"} <= {*os.listdir(folder)}
+
+
+def test_a_kill_leaves_no_port(instance):
+    with served_process(instance) as served:
+        served.process.kill()
+        served.process.wait(WAIT_S)
+        check_ports_are_free(instance)
+
+
+def test_two_vehicles_are_served_by_one_command(instance):
+    with own_served_instance() as other:
+        first = min(instance, other)
+        assert abs(instance - other) == 1
+        with served_process(first, "--count", "2") as served:
+            assert [heartbeat_of(first + i) for i in range(2)] == [first + 1, first + 2]
+            assert served.end() == 0
+        assert served.output.count("x500: nothing asked") == 2
+
+
+@pytest.mark.parametrize(
+    ("options", "text"),
+    [
+        (["--speed", "fast"], "--speed fast must be a number from 0.01 to 10000, or max"),
+        (["--speed", "0"], "--speed 0 must be a number from 0.01 to 10000, or max"),
+        (["--count", "0"], "there must be at least one vehicle"),
+        (["--instance", "5000"], "instances must be 0 to 200"),
+        (["--record", "runs", "--no-record"], "--record and --no-record exclude each other"),
+        (["--set", "autopilot.kind=none"], "can't be served"),
+        (["--host", "256.1.1.1"], "can't open UDP port"),
+    ],
+)
+def test_wrong_options_are_errors(tmp_path, options, text):
+    finished = run_command("serve", "x500", "--instance", "0", *options, cwd=tmp_path)
+    assert finished.returncode in (1, 2)
+    assert text in finished.stderr
+    assert "Traceback" not in finished.stderr
+
+
+def test_a_port_in_use_is_an_error_that_names_it(instance, tmp_path):
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as taken:
+        taken.bind(("127.0.0.1", ports_of(instance)[0].bound))
+        finished = run_command("serve", "x500", "--instance", str(instance), cwd=tmp_path)
+    assert finished.returncode == 2
+    assert list(tmp_path.iterdir()) == []
+    assert f"UDP port {ports_of(instance)[0].bound} is in use" in finished.stderr
+    assert "--instance" in finished.stderr
