@@ -140,7 +140,11 @@ def test_every_command_survives_its_file():
 @pytest.mark.parametrize(
     ("line", "message"),
     [
-        ("{", "line 1 is not JSON"),
+        ("{", "line 1"),
+        ("[" * 100_000, "line 1"),
+        ('{"time_us":99999999999999999999,"command":"Arm"}', "time_us"),
+        ('{"time_us":0,"command":"SetMode","values":{"nav_state":1e30}}', "out of range"),
+        ('{"time_us":0,"command":"GoTo","values":{"lat_deg":Infinity}}', "line 1"),
         ("[]", "must be an object"),
         ('{"time_us":1.5,"command":"Arm"}', "time_us = 1.5"),
         ('{"time_us":0,"command":"Amr"}', "did you mean 'Arm'"),

@@ -220,6 +220,30 @@ def test_guided_commands_need_a_vehicle_in_the_air(flown):
         assert flown.give(command).code == TEMPORARILY_REJECTED
 
 
+def test_numbers_out_of_range_are_denied_and_do_no_harm(flown):
+    """Whatever a client sends, the flight goes on."""
+    flown.take_off(5.0)
+    wild = (1e300, -1e300, math.inf, 1e9)
+    for value in wild:
+        for command in (
+            GoTo(lat_deg=value, lon_deg=8.0),
+            GoTo(alt_amsl_m=value),
+            GoTo(yaw_rad=value),
+            Takeoff(value),
+            Orbit(value, 1.0),
+            Orbit(10.0, value),
+            SetHome(value, value, value),
+            ChangeSpeed(value),
+            Setpoint(pos_ned=(value, 0.0, 0.0)),
+            SetWind((value, 0.0, 0.0)),
+            SetParam("MPC_XY_P", value),
+        ):
+            assert not flown.give(command).is_accepted, command
+    assert flown.give(GoTo(lat_deg=95.0, lon_deg=8.0)).code == DENIED
+    assert flown.give(SetMode(10**30)).code != 0
+    assert away_m(flown.fly(2.0), 0.0, 0.0, 5.0) < 0.6
+
+
 def test_an_orbit_circles_its_centre(flown):
     """At its radius, speed and altitude, clockwise, facing the centre; PX4's limits are refused."""
     flown.take_off(5.0)

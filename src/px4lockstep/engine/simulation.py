@@ -160,6 +160,8 @@ class Simulation(RunMemory):
             self._inputs.sensors = self._sensors.out
         self._handlers |= stages.set_hooks(self._core, timeline, self._hooks, hook_axes, self._inputs)
         stages.set_gusts(self._core, timeline, gusts, replay)
+        if given_commands and replay is None and not capabilities_of(autopilot).takes_commands:
+            raise InputError(f"commands have no effect: {capabilities_of(autopilot).name} takes none")
         self._commands = CommandStage(self._core, given_commands, is_replayed=replay is not None)
         self._setpoint_function = setpoints
         self._setpoint_rows = set_setpoints(self._core, self._sources, setpoints, replay, builder)

@@ -14,7 +14,10 @@ from types import UnionType
 from typing import Any
 
 from px4lockstep.errors import InputError, suggestion
+from px4lockstep.reading import parse_json
+from px4lockstep.timebase import MAX_US
 
+LARGEST = 2.0**53
 ACCEPTED, TEMPORARILY_REJECTED, DENIED, UNSUPPORTED, FAILED = range(5)
 """Codes of results: the numbers of MAVLink's MAV_RESULT."""
 
@@ -305,11 +308,7 @@ def rows_of(text: str, source: str) -> tuple[CommandRow, ...]:
     rows: list[CommandRow] = []
     for number, line in enumerate(text.splitlines(), 1):
         where = f"{source} line {number}"
-        try:
-            data = json.loads(line)
-        except ValueError as error:
-            raise InputError(f"{where} is not JSON: {error}") from None
-        row = row_of_data(data, where)
+        row = row_of_data(parse_json(line, where, "a command"), where)
         if rows and row.time_us < rows[-1].time_us:
             raise InputError(f"{where}: time_us = {row.time_us} is before the line above, {rows[-1].time_us}")
         rows.append(row)
@@ -321,7 +320,7 @@ def row_of_data(data: Any, where: str) -> CommandRow:
     if not isinstance(data, dict):
         raise InputError(f"{where} must be an object with time_us, command and values")
     time_us, name, values = data.get("time_us"), data.get("command"), data.get("values", {})
-    if not isinstance(time_us, int) or isinstance(time_us, bool) or time_us < 0:
+    if not isinstance(time_us, int) or isinstance(time_us, bool) or not 0 <= time_us <= MAX_US:
         raise InputError(f"{where}: time_us = {time_us!r:.40} must be a whole number of microseconds, at least 0")
     if not isinstance(name, str) or name not in COMMANDS:
         hint = suggestion(name, COMMANDS) if isinstance(name, str) else ""
@@ -368,6 +367,8 @@ def _value(kind: Any, value: Any, where: str) -> Any:
         return value
     if float in allowed and value is None:
         return math.nan
+    if isinstance(value, int | float) and not abs(value) <= LARGEST:
+        raise InputError(f"{where} = {value!r:.40} is out of range; use null for a number that is not given")
     if isinstance(value, int) and int in allowed:
         return value
     if isinstance(value, int | float) and float in allowed:

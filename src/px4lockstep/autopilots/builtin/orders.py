@@ -7,7 +7,7 @@ vehicle is armed: a mission is requested then.
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import Any
 
 import numpy as np
@@ -51,6 +51,7 @@ COUNTERS = {
 }
 """The counter of requests, in the scenario's part of the bus, for each mode that has one."""
 UNHEALTHY = "Arming denied: Resolve system health failures first"
+LARGEST, LARGEST_YAW_RAD = 1e7, 1e3
 SMALLEST_RADIUS_M, LARGEST_RADIUS_M = 1.0, 1e3
 DEFAULT_RADIUS_M, DEFAULT_ORBIT_M_S = 10.0, 1.0
 LEAST_COSINE = 0.7
@@ -72,6 +73,15 @@ class LocalFrame:
         if math.isfinite(lat_deg) and math.isfinite(lon_deg):
             north_m, east_m = self.projection.to_local(lat_deg, lon_deg)
         return north_m, east_m, self.alt_amsl_m - alt_amsl_m if math.isfinite(alt_amsl_m) else down_m
+
+
+def out_of_range(command: FlightCommand) -> str:
+    """Return which number of a command is out of range; empty if none is. NaN means that it is not given."""
+    for field in fields(command):
+        value, most = getattr(command, field.name), LARGEST_YAW_RAD if field.name == "yaw_rad" else LARGEST
+        if isinstance(value, float | int) and abs(value) > most:
+            return f"{field.name} = {value} is out of range; at most {most:g} is allowed"
+    return ""
 
 
 class Orders:
@@ -111,9 +121,10 @@ class Orders:
         """Apply a command at a tick."""
         self._pilot.commander.takes_commands = 1
         apply = self._by_kind.get(type(command))
-        return (
-            CommandResult(UNSUPPORTED, f"{command.name} is not supported") if apply is None else apply(command, time_us)
-        )
+        if apply is None:
+            return CommandResult(UNSUPPORTED, f"{command.name} is not supported")
+        wrong = out_of_range(command)
+        return CommandResult(DENIED, wrong) if wrong else apply(command, time_us)
 
     # -- state ---------------------------------------------------------------------------------------------------
 
@@ -164,7 +175,9 @@ class Orders:
         return self._why_no_mission() if mode == requests.MISSION_MODE else ""
 
     def why_not_armable(self, time_us: int) -> str:
-        """Return why the vehicle can't be armed at this time; empty if it can."""
+        """Return why the vehicle can't be armed at this time; empty if it can, or is armed."""
+        if self._is_armed:
+            return ""
         if self.mode in NO_ARMING:
             return f"Mode {MODE_NAMES[self.mode]} is not suitable for takeoff"
         n_batteries = int(self._pilot.commander.n_batteries)
@@ -213,7 +226,8 @@ class Orders:
         if why:
             return refused(f"Switching to mode '{MODE_NAMES[mode]}' is currently not possible: {why}")
         scenario = self._bus.scenario
-        if mode in COUNTERS and mode == self.mode and not self._pilot.commander.acted:
+        commander = self._pilot.commander
+        if mode in COUNTERS and mode == self.mode and not commander.acted and not commander.failsafe:
             return CommandResult()  # as PX4: it goes on
         self._enter(mode)
         if mode in COUNTERS:

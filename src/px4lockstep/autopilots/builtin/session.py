@@ -154,9 +154,9 @@ class BuiltinSession(Session):
     def obey(self, command: FlightCommand, time_us: int, core: Record) -> CommandResult:
         """Apply a command before a tick."""
         orders = self.orders(core)
-        if type(command) not in self._configure:
-            return orders.obey(command, time_us)
         try:
+            if type(command) not in self._configure:
+                return orders.obey(command, time_us)
             self._configure[type(command)](command)
         except InputError as error:
             return CommandResult(DENIED, str(error))
