@@ -13,12 +13,13 @@ import shutil
 import tempfile
 import time
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from px4lockstep.autopilots.kinds import KINDS
-from px4lockstep.errors import InputError
+from px4lockstep.errors import InputError, SimulationError
 from px4lockstep.flights.folder import BOUNDARIES_HELD, RunFolder, fresh_folder, write_spec
 from px4lockstep.flights.run import Run, loaded
 from px4lockstep.io import release_pages
@@ -34,6 +35,9 @@ from px4lockstep.spec.spec import Spec, with_commands
 
 OnResult = Callable[[CommandResult], object]
 """Called with the result of a command when it takes effect."""
+STREAMED = (commands.Setpoint, commands.Sticks)
+"""Commands of which many follow one another, and about which there is nothing to tell."""
+SPARSE = 10
 MAX_TEXTS = 1_000
 """Messages that are kept for `texts`; older ones are dropped."""
 
@@ -50,6 +54,13 @@ def served_spec(spec: Spec) -> Spec:
     return changed_copy(spec, {"scenario": scenario, "px4": px4})
 
 
+def with_sparse_log(spec: Spec) -> Spec:
+    """Return a spec with fewer rows of the log, for a flight that is not kept, if its periods allow it."""
+    with suppress(InputError):
+        return change_spec(spec, {"timeline.dt_log_s": SPARSE * spec.timeline.dt_log_s})
+    return spec
+
+
 class Vehicle:
     """A vehicle on the ground, disarmed and in Hold, ready for commands.
 
@@ -58,7 +69,8 @@ class Vehicle:
             missions.
         seed: Random seed.
         overrides: Values by dotted key that replace the spec's.
-        record: Folder in which each flight gets a run folder; None writes nothing.
+        record: Folder in which each flight gets a run folder. None keeps nothing: flights are not recorded, and their
+            logs have a tenth of the rows.
         plots: Whether run folders have a figure.
 
     Raises:
@@ -77,6 +89,8 @@ class Vehicle:
         changes = {**(overrides or {}), "timeline.t_end_s": "none"}
         self.spec = served_spec(loaded(spec, changes, seed))
         self._record = None if record is None else Path(record)
+        if record is None:
+            self.spec = with_sparse_log(self.spec)
         self._draws = plots
         self._start_s = time.perf_counter()
         self._offset_us = 0
@@ -93,7 +107,7 @@ class Vehicle:
 
     def _begin(self) -> None:
         """Build a flight, before its first tick."""
-        self._flight: Flight = build(self.spec, record=True)
+        self._flight: Flight = build(self.spec, record=self._record is not None)
         self._simulation = self._flight.simulation
         self._folder: RunFolder | None = None
         if self._record is not None:
@@ -171,6 +185,11 @@ class Vehicle:
             else:
                 self._simulation.submit(command, on_result, arrival_s)
         self._simulation.run(max(0, time_us - self._offset_us))
+        if self._simulation.is_done:
+            hours = self._simulation.time_us / 3.6e9
+            raise SimulationError(
+                f"the flight has lasted {hours:.0f} hours, which is the limit; serve the vehicle again"
+            )
         self._follow()
 
     def _follow(self) -> None:
@@ -182,7 +201,7 @@ class Vehicle:
         for row in rows:
             self._note(row)
         seen = tuple(field[0] for field in self._watched)
-        if seen != self._seen or rows:
+        if seen != self._seen or not all(isinstance(row.command, STREAMED) for row in rows):
             self._seen = seen
             self._note_progress()
             before, now = self._told, self.status
@@ -245,14 +264,18 @@ class Vehicle:
 
     def _end(self) -> int:
         """End the flight at the next tick, and write its run folder; return its length [us]."""
-        simulation = self._simulation
-        tick_us = self.tick_us
-        simulation.run(simulation.time_us // tick_us * tick_us + tick_us + 1)  # give the queued commands
-        simulation.request_end()
-        simulation.run()
+        simulation, error = self._simulation, None
+        try:
+            tick_us = self.tick_us
+            simulation.run(simulation.time_us // tick_us * tick_us + tick_us + 1)  # give the queued commands
+            simulation.request_end()
+            simulation.run()
+        except SimulationError as raised:  # its log up to then is intact
+            error = raised
         simulation.close()
         spec = change_spec(self.spec, {"timeline.t_end_s": simulation.time_us / 1e6})
-        self.last_run = run = Run(replace(self._flight, spec=with_commands(spec, simulation.given_commands)))
+        flight = replace(self._flight, spec=with_commands(spec, simulation.given_commands))
+        self.last_run = run = Run(flight, error)
         if self._folder is not None:
             self._folder.spec = run.spec
             write_spec(run.spec, self._folder.path)
