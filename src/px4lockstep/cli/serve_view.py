@@ -1,6 +1,7 @@
 """The page of `px4lockstep serve --view`: the live vehicle in a browser."""
 
 import time
+from importlib import import_module
 
 from px4lockstep.errors import InputError
 from px4lockstep.log.events import mode_name
@@ -16,10 +17,10 @@ class LivePage:
 
     def __init__(self, spec: Spec) -> None:
         try:
-            from px4lockstep.view import LiveView
+            viewer = import_module("px4lockstep.view")
         except ImportError as error:
             raise InputError(f"--view needs the viewer, which can't be imported: {error}") from error
-        self._view = LiveView(spec)
+        self._view = viewer.LiveView(spec)
         self._shown_s = 0.0
 
     @property
