@@ -62,7 +62,7 @@ PACKED = struct.Struct("<7dHBB")
 
 
 @dataclass
-class Upload:
+class IncomingItems:
     """Items that arrive."""
 
     request: Request
@@ -74,7 +74,7 @@ class Upload:
 
 
 @dataclass
-class Download:
+class OutgoingItems:
     """A client that reads items."""
 
     client: object
@@ -99,8 +99,8 @@ class MissionProtocol:
         self._vehicle = vehicle
         self._say = say
         self._stored = stored
-        self._upload: Upload | None = None
-        self._download: Download | None = None
+        self._upload: IncomingItems | None = None
+        self._download: OutgoingItems | None = None
         self.is_current_due = False
         """Whether MISSION_CURRENT has to be sent at once, in answer to a change of the current item."""
 
@@ -141,7 +141,7 @@ class MissionProtocol:
         elif number in (ITEM, ITEM_INT):
             self._take_item(request, kind)
         elif number == REQUEST_LIST:
-            self._download = Download(request.client, kind, request.now_s)
+            self._download = OutgoingItems(request.client, kind, request.now_s)
             items = self._stored[kind]
             ids = {"mission_type": kind, "opaque_id": opaque_id(items)}
             request.answer("MISSION_COUNT", **request.sender, count=len(items), **ids)
@@ -165,13 +165,13 @@ class MissionProtocol:
             self._upload = None
             self._acknowledge(request, kind, NO_SPACE)
             return
-        self._upload = Upload(request, kind, count, heard_s=request.now_s)
+        self._upload = IncomingItems(request, kind, count, heard_s=request.now_s)
         if count:
             self._ask(self._upload, request.now_s)
         else:
             self._finish(self._upload)
 
-    def _ask(self, upload: Upload, now_s: float) -> None:
+    def _ask(self, upload: IncomingItems, now_s: float) -> None:
         upload.asked_s = now_s
         request = upload.request
         request.answer("MISSION_REQUEST_INT", **request.sender, seq=len(upload.items), mission_type=upload.kind)
@@ -198,7 +198,7 @@ class MissionProtocol:
         else:
             self._finish(upload)
 
-    def _finish(self, upload: Upload) -> None:
+    def _finish(self, upload: IncomingItems) -> None:
         items = tuple(upload.items)
 
         def on_result(result: CommandResult) -> None:
