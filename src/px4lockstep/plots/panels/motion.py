@@ -4,7 +4,6 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from px4lockstep.log.angles import euler_angles
 from px4lockstep.log.events import mission_times_us
 from px4lockstep.log.log import Log
 from px4lockstep.plots.panels import lines
