@@ -38,6 +38,7 @@ def start_server(port: int = ANY_PORT, title: str = "px4lockstep") -> Any:
     if port != ANY_PORT and server.get_port() != port:  # taken since it was checked; viser then takes another
         stop_server(server)
         raise _in_use(port)
+    server.gui.configure_theme(show_logo=False, show_share_button=False)  # sharing would publish the page
     return server
 
 
