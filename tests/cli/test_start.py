@@ -1,6 +1,7 @@
 """What a command imports, and how its process begins and ends: the structure that makes a start fast."""
 
 import json
+import os
 import subprocess
 import sys
 
@@ -86,8 +87,6 @@ def test_imports_are_not_garbage_collected(short_run):
 
 def test_the_figure_is_drawn_by_another_process(tmp_path):
     """So this one never imports Matplotlib."""
-    import os
-
     report = report_of(tmp_path, *SHORT)
     assert (tmp_path / "out" / "plots.png").read_bytes().startswith(b"\x89PNG")
     if len(os.sched_getaffinity(0)) > 1:
@@ -95,11 +94,12 @@ def test_the_figure_is_drawn_by_another_process(tmp_path):
 
 
 def test_importing_a_name_leaves_the_garbage_collector_as_it_was(python):
-    """On or off."""
+    """On or off; what the user has frozen stays frozen, and nothing else is."""
     code = (
         "import gc, px4lockstep\n"
-        "px4lockstep.InputError; assert gc.isenabled()\n"
-        "gc.disable(); px4lockstep.Timeline; assert not gc.isenabled()\n"
+        "px4lockstep.InputError; assert gc.isenabled() and gc.get_freeze_count() == 0\n"
+        "gc.disable(); gc.freeze(); frozen = gc.get_freeze_count()\n"
+        "px4lockstep.Timeline; assert not gc.isenabled() and gc.get_freeze_count() == frozen > 0\n"
     )
     python("-c", code)
 
