@@ -19,10 +19,10 @@ pytestmark = [
 ]
 
 
-def has_no_children():
-    """Return whether all child processes were waited for."""
+def is_gone(work):
+    """Return whether the child has ended and was waited for."""
     try:
-        os.waitpid(-1, os.WNOHANG)
+        os.waitpid(work._child, os.WNOHANG)
     except ChildProcessError:
         return True
     return False
@@ -35,7 +35,7 @@ def test_the_result_is_that_of_the_work():
     assert work.result() == b"\1" * 1_000_000
     assert work.result() is None
     work.stop()
-    assert has_no_children()
+    assert is_gone(work)
 
 
 @pytest.mark.parametrize("failure", [ValueError("broken"), SystemExit(0), KeyboardInterrupt()])
@@ -47,7 +47,7 @@ def test_work_that_fails_has_no_result(failure):
 
     work = Aside.start(fail)
     assert work.result() is None
-    assert has_no_children()
+    assert is_gone(work)
 
 
 def test_a_child_that_is_killed_has_no_result():
@@ -71,7 +71,7 @@ def test_a_stopped_child_ends():
     work.stop()
     assert work.result() is None
     assert time.monotonic() - start_s < 30.0
-    assert has_no_children()
+    assert is_gone(work)
 
 
 @pytest.mark.parametrize("reason", ["one core", "macOS", "no processes"])

@@ -69,17 +69,15 @@ def pack_live(time_us: Any, bus: npt.NDArray[Any]) -> npt.NDArray[Any]:
 
 def flight_digest(log: npt.NDArray[Any], state: npt.NDArray[np.float64], end: npt.NDArray[Any] | None = None) -> str:
     """Return the digest of a log and of the packed end of the flight, by default the last row of the log."""
-    times_us, inputs, faults = log["time_us"], log["inputs"], log["inputs"]["faults"]
-    if end is None:
-        end = pack_flight(times_us[-1:], state[-1:], inputs[-1:])
-    last, at_end = _split(end)
-    kinds = [name for name in faults.dtype.names or () if name not in FIRST]
-    later = [name for name in kinds if faults[name].any() or (name in at_end and at_end[name].any())]
+    times_us, inputs = log["time_us"], log["inputs"]
+    later = [name for name in inputs["faults"].dtype.names or () if name not in FIRST]
     parts = (
-        (pack_flight(times_us[part], state[part], inputs[part], False), {name: faults[name][part] for name in later})
+        (pack_flight(times_us[part], state[part], inputs[part], False), {k: inputs["faults"][k][part] for k in later})
         for part in blocks(log, ROWS_PER_CHUNK)
     )
-    return _digest_of(chain(parts, [(last, {name: at_end[name] for name in later if name in at_end})]))
+    if end is None:
+        end = pack_flight(times_us[-1:], state[-1:], inputs[-1:])
+    return _digest_of(chain(parts, [_split(end)]))
 
 
 def live_digest(log: npt.NDArray[Any], end: npt.NDArray[Any]) -> str:

@@ -205,8 +205,9 @@ class RunFolder:
         """
         from px4lockstep.aside import Aside
 
-        capabilities = run.simulation.autopilot.capabilities
-        if capabilities.needs_child or capabilities.is_process or run.log.rows < MIN_ROWS_DRAWN:
+        simulation = run.simulation  # `run.log` would read the whole file of rows while the streams are in memory, too
+        capabilities = simulation.autopilot.capabilities
+        if capabilities.needs_child or capabilities.is_process or len(simulation.log) < MIN_ROWS_DRAWN:
             return None
         return Aside.start(functools.partial(_drawn, run))
 
