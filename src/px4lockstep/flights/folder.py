@@ -127,8 +127,7 @@ class RunFolder:
     def watch(self, simulation: Simulation) -> None:
         """Release the memory of rows that are in the file."""
         if simulation.boundary - self._given_back >= BOUNDARIES_HELD:
-            for array in simulation.buffers.values():
-                release_pages(array)
+            _release(simulation)
             self._given_back = simulation.boundary
 
     def keep(self, run: "Run", *, release: bool = False) -> None:
@@ -144,8 +143,11 @@ class RunFolder:
                 write(run)
             except OutputError as error:
                 failed.append(error)
-            if release and write == self._keep_recording and run.simulation.is_done:
-                run.simulation.release_streams()
+            if write == self._keep_recording:
+                if run.simulation.boundary >= BOUNDARIES_HELD:  # a shorter flight is read again at once
+                    _release(run.simulation)
+                if release and run.simulation.is_done:
+                    run.simulation.release_streams()
         if failed:
             log = self.path / (LOG_ROWS if (self.path / LOG_ROWS).exists() else LOG_PARQUET)
             reasons = "; ".join(dict.fromkeys(map(str, failed)))
@@ -235,6 +237,12 @@ class RunFolder:
     @property
     def _columns(self) -> list[str] | None:
         return None if self.spec.run.log_columns == "all" else list(self.spec.run.log_columns)
+
+
+def _release(simulation: Simulation) -> None:
+    """Release the memory of all rows that are in files."""
+    for array in simulation.buffers.values():
+        release_pages(array)
 
 
 def _drawn(run: "Run") -> bytes:
