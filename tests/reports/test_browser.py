@@ -6,7 +6,8 @@ import shutil
 import pytest
 from browser import WAIT_MS, chromium, opened
 
-from px4lockstep import report, simulate
+from px4lockstep import events_of, read_log, report, simulate
+from px4lockstep.plots.flight import crash_window
 
 pytestmark = pytest.mark.process
 
@@ -43,6 +44,8 @@ def test_a_report_works_from_a_file_without_network(browser, run, tmp_path):
     page, problems = ready(browser, report(run, out=tmp_path / "report.html"))
     page.wait_for_function(f"({LINES})() > 20", timeout=WAIT_MS)
     whole = page.evaluate(RANGE)
+    log = read_log(run)
+    crash_s = crash_window(log, events_of(log))
     page.locator("#chart-2 .plot").focus()
     page.keyboard.press("+")
     page.wait_for_function(f"(({RANGE})()[1] - ({RANGE})()[0]) < {0.6 * (whole[1] - whole[0])}", timeout=WAIT_MS)
@@ -50,7 +53,7 @@ def test_a_report_works_from_a_file_without_network(browser, run, tmp_path):
     page.keyboard.press("ArrowRight")
     page.wait_for_function(f"({RANGE})()[0] > {before[0]}", timeout=WAIT_MS)
     page.get_by_role("button", name="crash").click()
-    page.wait_for_function(f"({RANGE})()[0] > 4.0", timeout=WAIT_MS)
+    page.wait_for_function(f"Math.abs(({RANGE})()[0] - {crash_s[0]}) < 1e-6", timeout=WAIT_MS)
     page.get_by_role("button", name="all").click()
     page.wait_for_function(f"Math.abs(({RANGE})()[1] - {whole[1]}) < 1e-6", timeout=WAIT_MS)
     page.locator("iframe").scroll_into_view_if_needed()
