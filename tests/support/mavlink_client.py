@@ -13,7 +13,7 @@ from pathlib import Path
 from pymavlink.dialects.v20 import development
 
 from px4lockstep.service.endpoint import MAX_INSTANCE, Endpoint, ports_of
-from px4lockstep.service.loop import Loop
+from px4lockstep.service.loop import ServiceLoop
 from px4lockstep.service.streams import RATES_HZ
 from px4lockstep.service.vehicle import Vehicle
 
@@ -42,7 +42,7 @@ class Served:
         self.instance = instance
         self.vehicle = Vehicle(spec, **options)
         self.endpoint = Endpoint(self.vehicle, instance)
-        self.loop = Loop([self.endpoint], math.inf)
+        self.loop = ServiceLoop([self.endpoint], math.inf)
         self.clients = []
 
     def client(self, link="application", system=245, *, mute=True):

@@ -14,7 +14,7 @@ from px4lockstep.flights.folder import summary_of
 from px4lockstep.flights.latest import spec_source
 from px4lockstep.flights.tables import run_rows
 from px4lockstep.service.endpoint import MAX_INSTANCE, Endpoint, ports_of
-from px4lockstep.service.loop import Loop
+from px4lockstep.service.loop import ServiceLoop
 from px4lockstep.service.speed import speed_overrides
 from px4lockstep.service.status import VehicleStatus
 from px4lockstep.service.vehicle import Vehicle
@@ -62,7 +62,7 @@ def serve_spec(
             endpoints.append(endpoint)
         if not as_json:
             _tell_addresses(endpoints, host)
-        error = _serve(Loop(endpoints, factor), endpoints, view=view)
+        error = _serve(ServiceLoop(endpoints, factor), endpoints, view=view)
         for endpoint in endpoints:
             endpoint.close()
             endpoint.vehicle.close()
@@ -112,7 +112,7 @@ def _tell_addresses(endpoints: Sequence[Endpoint], host: str) -> None:
     sys.stdout.flush()
 
 
-def _serve(loop: Loop, endpoints: Sequence[Endpoint], *, view: bool) -> LockstepError | None:
+def _serve(loop: ServiceLoop, endpoints: Sequence[Endpoint], *, view: bool) -> LockstepError | None:
     """Serve until an interrupt, or an error of a flight."""
     try:
         with _shown(endpoints[0].vehicle.spec, view) as show:

@@ -3,10 +3,10 @@
 from typing import Any
 
 from px4lockstep.autopilots.mavlink.frame import frame
-from px4lockstep.autopilots.mavlink.layouts import Layout, layout
+from px4lockstep.autopilots.mavlink.layouts import MessageLayout, layout
 from px4lockstep.autopilots.mavlink.links import AUTOPILOT_COMPONENT
 from px4lockstep.autopilots.mavlink.served_link import Address, ServedLink
-from px4lockstep.service.streams import Streams
+from px4lockstep.service.streams import LinkStreams
 
 GCS_SILENCE_S = 2.5
 """PX4 sends texts to a link from which a ground station was heard within this time."""
@@ -15,7 +15,7 @@ GCS_SILENCE_S = 2.5
 class Channel:
     """A link of the vehicle with a system ID."""
 
-    def __init__(self, link: ServedLink, streams: Streams, system: int) -> None:
+    def __init__(self, link: ServedLink, streams: LinkStreams, system: int) -> None:
         self.link = link
         self.streams = streams
         self.system = system
@@ -30,7 +30,7 @@ class Channel:
         """Return whether a ground station is connected."""
         return now_s - self._station_s < GCS_SILENCE_S
 
-    def encode(self, message: Layout, payload: bytes) -> bytes:
+    def encode(self, message: MessageLayout, payload: bytes) -> bytes:
         """Return the next frame."""
         sequence, self._sequence = self._sequence, (self._sequence + 1) & 0xFF
         return frame(message.number, message.crc_extra, payload, sequence, self.system, AUTOPILOT_COMPONENT)

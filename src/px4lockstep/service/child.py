@@ -20,7 +20,7 @@ from px4lockstep.flights.run import loaded
 from px4lockstep.io import to_json
 from px4lockstep.scenario.commands import CommandResult, row_of_data
 from px4lockstep.service.endpoint import Endpoint, ports_of
-from px4lockstep.service.loop import Loop
+from px4lockstep.service.loop import ServiceLoop
 from px4lockstep.service.speed import speed_overrides
 from px4lockstep.service.vehicle import Vehicle
 
@@ -89,7 +89,7 @@ class Service:
         )
         instance = int(options["instance"])
         self.endpoint = Endpoint(self.vehicle, instance, options["host"])
-        self._loop = Loop([self.endpoint], speed)
+        self._loop = ServiceLoop([self.endpoint], speed)
         self._speed = speed
         station, application = ports_of(instance)
         lines.write({"ready": True, "ports": {"ground_station": station.partner, "application": application.partner}})

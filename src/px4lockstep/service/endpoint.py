@@ -19,7 +19,7 @@ from px4lockstep.service.parameter_protocol import ParameterProtocol
 from px4lockstep.service.request import Request
 from px4lockstep.service.setpoint_protocol import SetpointProtocol
 from px4lockstep.service.status import VehicleStatus
-from px4lockstep.service.streams import NORMAL, ONBOARD, Streams
+from px4lockstep.service.streams import NORMAL, ONBOARD, LinkStreams
 from px4lockstep.service.telemetry import MESSAGES, heartbeat
 from px4lockstep.service.texts import StatusText
 from px4lockstep.service.vehicle import Vehicle
@@ -74,7 +74,7 @@ class Endpoint:
         try:
             for kind, ports in zip((NORMAL, ONBOARD), ports_of(instance), strict=True):
                 link = ServedLink(host, ports.bound, (partner_host, ports.partner), crc_extras())
-                self.channels.append(Channel(link, Streams(kind, vehicle.spec.timeline.tick_us), instance + 1))
+                self.channels.append(Channel(link, LinkStreams(kind, vehicle.spec.timeline.tick_us), instance + 1))
         except BaseException:
             self.close()
             raise

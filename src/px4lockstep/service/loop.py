@@ -18,7 +18,7 @@ FLUSH_S = 0.002
 """A server that does not wait sends this often; what is due meanwhile goes into the same datagrams."""
 
 
-class Loop:
+class ServiceLoop:
     """Serves vehicles.
 
     Args:

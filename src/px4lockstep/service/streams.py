@@ -48,7 +48,7 @@ ALL = (*MESSAGES, "PING", "TIMESYNC")
 OFF = -1
 
 
-class Streams:
+class LinkStreams:
     """The intervals of a link's messages, and when each is due."""
 
     def __init__(self, kind: int, tick_us: int) -> None:

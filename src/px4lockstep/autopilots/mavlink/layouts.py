@@ -59,7 +59,7 @@ DEFINITIONS = {
 }
 
 
-class Field(NamedTuple):
+class MessageField(NamedTuple):
     """A field of a message; `length` is that of an array, otherwise 0."""
 
     name: str
@@ -67,14 +67,14 @@ class Field(NamedTuple):
     length: int
 
 
-class Layout(NamedTuple):
+class MessageLayout(NamedTuple):
     """A message: its name, number, checksum byte, the struct of its payload, and the fields in wire order."""
 
     name: str
     number: int
     crc_extra: int
     payload: struct.Struct
-    fields: tuple[Field, ...]
+    fields: tuple[MessageField, ...]
 
     def pack(self, values: Mapping[str, Any]) -> bytes:
         """Return the payload of values by name; a field without a value is zero."""
@@ -89,16 +89,16 @@ class Layout(NamedTuple):
 
 
 @functools.cache
-def layout(name: str) -> Layout:
+def layout(name: str) -> MessageLayout:
     """Return the layout of a message, by its name in MAVLink."""
     if name in DEFINITIONS:
         return _defined(name, *DEFINITIONS[name])
     kind = getattr(common(), f"MAVLink_{name.lower()}_message")
     fields = tuple(
-        Field(field, code, length)
+        MessageField(field, code, length)
         for field, code, length in zip(kind.ordered_fieldnames, *_codes(kind.unpacker.format), strict=True)
     )
-    return Layout(name, kind.id, kind.crc_extra, kind.unpacker, fields)
+    return MessageLayout(name, kind.id, kind.crc_extra, kind.unpacker, fields)
 
 
 def _codes(text: str) -> tuple[list[str], list[int]]:
@@ -114,7 +114,7 @@ def _codes(text: str) -> tuple[list[str], list[int]]:
     return codes, lengths
 
 
-def _defined(name: str, number: int, definition: str) -> Layout:
+def _defined(name: str, number: int, definition: str) -> MessageLayout:
     base, _, extensions = definition.partition("|")
     first = sorted(map(_field, base.split(",")), key=lambda item: -struct.calcsize(f"<{item[1].code}"))
     later = [_field(text) for text in extensions.split(",") if text.strip()]
@@ -124,11 +124,11 @@ def _defined(name: str, number: int, definition: str) -> Layout:
     crc = crc16(spelled)
     fields = tuple(field for _, field in (*first, *later))
     form = "<" + "".join(f"{field.length or ''}{field.code}" for field in fields)
-    return Layout(name, number, (crc & 0xFF) ^ (crc >> 8), struct.Struct(form), fields)
+    return MessageLayout(name, number, (crc & 0xFF) ^ (crc >> 8), struct.Struct(form), fields)
 
 
-def _field(text: str) -> tuple[str, Field]:
+def _field(text: str) -> tuple[str, MessageField]:
     """Return the type and the field of `uint16_t[4] name`."""
     kind, name = text.split()
     kind, _, rest = kind.partition("[")
-    return kind, Field(name, TYPES[kind], int(rest.rstrip("]") or 0))
+    return kind, MessageField(name, TYPES[kind], int(rest.rstrip("]") or 0))
