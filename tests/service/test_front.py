@@ -25,7 +25,9 @@ def test_a_vehicle_is_served_controlled_and_judged(tmp_path):
         vehicle.resume()
         vehicle.wait_until_ready()
         assert vehicle.submit(Arm()).is_accepted
-        assert vehicle.submit(Takeoff()).is_accepted
+        with pytest.raises(InputError, match="did you mean 'Takeoff'"):
+            vehicle.submit("Takeof")
+        assert vehicle.submit("Takeoff").is_accepted
         vehicle.pause()
         vehicle.step(12.0)
         assert -vehicle.status.pos_ned[2] == pytest.approx(2.7, abs=0.4)

@@ -3,7 +3,7 @@
     with px4lockstep.serve("x500", speed=5.0) as vehicle:
         ...  # connect to vehicle.address with MAVSDK or pymavlink
         vehicle.set_wind((5.0, 0.0, 0.0))
-    assert vehicle.outcome == "flown"
+    vehicle.outcome, vehicle.log["pos_ned"]
 
 The vehicle runs in a process of its own, so that it flies on while the application waits for it.
 """
@@ -25,7 +25,15 @@ from px4lockstep.errors import InputError, SimulationError, StateError
 from px4lockstep.flights.saved import SavedRun, read_run
 from px4lockstep.log.log import Log
 from px4lockstep.processes import Interpreter
-from px4lockstep.scenario.commands import CommandResult, CommandRow, FlightCommand, InjectFailure, Reset, SetWind
+from px4lockstep.scenario.commands import (
+    CommandResult,
+    CommandRow,
+    FlightCommand,
+    InjectFailure,
+    Reset,
+    SetWind,
+    row_of_data,
+)
 from px4lockstep.service.child import Lines
 from px4lockstep.timebase import seconds_to_us
 
@@ -209,15 +217,27 @@ class ServedVehicle:
 
     # -- commands --------------------------------------------------------------------------------------------------
 
-    def submit(self, command: FlightCommand) -> CommandResult:
+    def submit(self, command: FlightCommand | str, **values: Any) -> CommandResult:
         """Give a command, which takes effect at the next autopilot tick, and return its result.
 
+        Args:
+            command: The name of a command, as in `commands.jsonl`: `submit("Takeoff", alt_amsl_m=500.0)`.
+            **values: Its values; those that are left out have their defaults.
+
+        Returns:
+            The result: `is_accepted`, `code` (MAVLink's MAV_RESULT) and `text`, PX4's reason for a refusal.
+
         Raises:
+            InputError: If there is no such command, or a value is wrong.
             StateError: If the vehicle is paused: then no tick follows.
         """
         if self._is_paused:
             raise StateError("the vehicle is paused, so that commands can't take effect; call resume first")
-        answer = self._ask("submit", row=CommandRow(0, command).data)
+        if isinstance(command, str):
+            row = row_of_data({"time_us": 0, "command": command, "values": values}, "submit")
+        else:
+            row = CommandRow(0, command)
+        answer = self._ask("submit", row=row.data)
         return CommandResult(answer["code"], answer["text"])
 
     def inject(self, unit: str, failure: str, instance: int = 0) -> None:
