@@ -3,6 +3,7 @@
 import math
 import os
 import struct
+from pathlib import Path
 
 import pytest
 
@@ -146,9 +147,10 @@ def test_commands_to_others_are_not_answered(served, client):
     assert client.command(400, 1.0, target=0, component=0) == 0
 
 
-def test_garbage_does_no_harm(served, client):
-    """10,000 random datagrams, of which many begin like frames."""
-    for index in range(10_000):
+@pytest.mark.parametrize("count", [5_000, pytest.param(100_000, marks=pytest.mark.slow)])
+def test_garbage_does_no_harm(served, client, count):
+    """Random datagrams, of which many begin like frames."""
+    for index in range(count):
         data = os.urandom(1 + index % 60)
         client.socket.sendto(b"\xfd" + data if index % 3 else data, ("127.0.0.1", client.port))
         if index % 100 == 0:
@@ -198,3 +200,17 @@ def test_long_texts_come_in_chunks_of_which_the_last_is_not_full(served, client,
     assert [len(message.text) for message in found] == sizes
     assert [message.chunk_seq for message in found] == list(range(len(sizes)))
     assert [message.id != 0 for message in found] == [len(sizes) > 1] * len(sizes)
+
+
+@pytest.mark.slow
+def test_memory_does_not_grow_while_a_vehicle_is_served(served):
+    """An hour of simulated time with a client and all streams; 5 MB for what Python keeps."""
+    client = served.client(mute=False)
+    sizes = []
+    for _ in range(12):
+        for _ in range(30):
+            served.run(10.0)
+            client.received.clear()
+        pages = int(Path("/proc/self/statm").read_text().split()[1])
+        sizes.append(pages * os.sysconf("SC_PAGE_SIZE") / 1e6)
+    assert max(sizes[6:]) < max(sizes[:6]) + 5.0

@@ -7,7 +7,8 @@ import sys
 from pathlib import Path
 
 import pytest
-from served_processes import run_client, run_flows, served_process
+from mavlink_client import own_served_instance
+from served_processes import address_of, end_client, run_client, run_flows, served_process, start_flows
 
 from px4lockstep.flights.saved import read_run
 from px4lockstep.service.endpoint import ports_of
@@ -73,3 +74,17 @@ def test_mavsdk_4_flies_offboard_and_a_mission(served_instance, tmp_path):
     flow = Path(__file__).parents[1] / "support" / "mavsdk_4_flow.py"
     with served_process(served_instance, "--speed", "5") as served:
         assert "flown" in run_client(flow, served.address, python=str(python))
+
+
+@pytest.mark.slow
+def test_two_vehicles_of_one_command_fly_at_once(served_instance):
+    """Flow 12: each is flown by its own application."""
+    with own_served_instance() as other:
+        assert abs(other - served_instance) == 1
+        first = min(other, served_instance)
+        with served_process(first, "--speed", "2", "--count", "2") as served:
+            clients = [start_flows(address_of(first + i), "takeoff_and_land") for i in range(2)]
+            for client in clients:
+                end_client(*client)
+            assert served.end() == 0
+        assert served.output.count("x500: flown") == 2

@@ -26,7 +26,7 @@ class ServedProcess:
     @property
     def address(self):
         """The address of the link to applications, for MAVSDK."""
-        return f"udpout://127.0.0.1:{ports_of(self.instance)[1].bound}"
+        return address_of(self.instance)
 
     def end(self, number=signal.SIGINT):
         """End the service; return the exit code."""
@@ -66,28 +66,48 @@ def free_tcp_port():
         return probe.getsockname()[1]
 
 
-def run_client(*words, python=sys.executable, timeout_s=200.0):
-    """Run a client in a process group of its own, which is ended with everything in it; return what it printed.
+def address_of(instance):
+    """Return the address of a vehicle's link to applications, for MAVSDK."""
+    return f"udpout://127.0.0.1:{ports_of(instance)[1].bound}"
 
-    Its output goes to a file, because MAVSDK's server outlives it and would keep a pipe open.
+
+def start_client(*words, python=sys.executable):
+    """Start a client in a process group of its own; return it and the file of its output.
+
+    The output goes to a file, because MAVSDK's server outlives its client and would keep a pipe open.
     """
-    with tempfile.TemporaryFile("w+") as output:
-        words = [python, "-W", "ignore", *map(str, words)]
-        process = subprocess.Popen(words, start_new_session=True, stdout=output, stderr=subprocess.STDOUT)
-        try:
-            code = process.wait(timeout_s)
-        except subprocess.TimeoutExpired:
-            code = f"not within {timeout_s:.0f} s"
-        finally:
-            with suppress(ProcessLookupError):
-                os.killpg(process.pid, signal.SIGKILL)
-            process.wait()
+    output = tempfile.TemporaryFile("w+")  # noqa: SIM115 - `end_client` closes it
+    words = [python, "-W", "ignore", *map(str, words)]
+    return subprocess.Popen(words, start_new_session=True, stdout=output, stderr=subprocess.STDOUT), output
+
+
+def end_client(process, output, timeout_s=200.0):
+    """Wait for a client, end everything in its process group, and return what it printed."""
+    try:
+        code = process.wait(timeout_s)
+    except subprocess.TimeoutExpired:
+        code = f"not within {timeout_s:.0f} s"
+    finally:
+        with suppress(ProcessLookupError):
+            os.killpg(process.pid, signal.SIGKILL)
+        process.wait()
+    with output:
         output.seek(0)
         said = output.read()
     assert code == 0, f"exit code {code}: {said}"
     return said
 
 
+def run_client(*words, python=sys.executable):
+    """Run a client; return what it printed."""
+    return end_client(*start_client(*words, python=python))
+
+
+def start_flows(address, *names):
+    """Start flows of MAVSDK 3 with the vehicle at an address; return the process and the file of its output."""
+    return start_client(FLOWS, ",".join(names), address, free_tcp_port())
+
+
 def run_flows(served, *names):
     """Run flows of MAVSDK 3 with a vehicle; return what the client printed."""
-    return run_client(FLOWS, ",".join(names), served.address, free_tcp_port())
+    return end_client(*start_flows(served.address, *names))
