@@ -11,6 +11,7 @@ from collections.abc import Callable
 from typing import Any
 
 from px4lockstep.environment.projection import MapProjection
+from px4lockstep.errors import InputError
 from px4lockstep.service.commands import Setpoint, Sticks
 from px4lockstep.service.request import Request
 from px4lockstep.service.telemetry import euler, yaw_of
@@ -77,9 +78,11 @@ class SetpointProtocol:
             self._say(f"SET_POSITION_TARGET_GLOBAL_INT invalid coordinate frame {frame}")
             return None
         lat, lon = 1e-7 * message.lat_int, 1e-7 * message.lon_int
-        if abs(lat) > 90.0 or abs(lon) > 180.0:
+        try:
+            north, east = self._projection.to_local(lat, lon)
+        except InputError:  # on the other side of the earth, or nowhere
+            self._say("SET_POSITION_TARGET_GLOBAL_INT invalid")
             return None
-        north, east = self._projection.to_local(lat, lon)
         base_m = self._vehicle.status.home.alt_amsl_m if frame in RELATIVE_FRAMES else 0.0
         down = self._home_alt_m - (message.alt + base_m) + self._home_ned[2]
         place = (north + self._home_ned[0], east + self._home_ned[1], down)
