@@ -12,6 +12,7 @@ from px4lockstep.autopilots.mavlink.dialect import common, crc_extras
 from px4lockstep.autopilots.mavlink.frame import frame
 from px4lockstep.autopilots.mavlink.layouts import layout
 from px4lockstep.autopilots.mavlink.modes import LISTED, custom_mode
+from px4lockstep.service.command_protocol import KINDS
 from px4lockstep.service.streams import RATES_HZ
 
 UNKNOWN_TO_PYMAVLINK = ("ESC_INFO", "ESC_STATUS")
@@ -174,6 +175,8 @@ def test_messages_with_random_fields_do_no_harm(served, client, seed):
         for field in fields:
             if field.name in ("target_system", "target_component"):
                 payload[place] = served.instance + 1 if field.name == "target_system" else 1
+            if field.name == "command":
+                struct.pack_into("<H", payload, place, rng.choice(list(KINDS)))
             place += struct.calcsize(f"<{field.length or ''}{field.code}")
         client.socket.sendto(frame(number, extras[number], bytes(payload), index & 0xFF, 245, 190), address)
         if index % 20 == 0:

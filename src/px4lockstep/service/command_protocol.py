@@ -35,6 +35,7 @@ IS_CUSTOM = 1
 UNKNOWN_PLACE = 2**31 - 1
 """Coordinate of COMMAND_INT that stands for NaN."""
 DEGREES7 = 1e-7
+MAX_ALT_M = 1e5
 STANDARD_MODES = {mode.standard: mode.nav_state for mode in LISTED if mode.standard}
 
 

@@ -35,6 +35,8 @@ FIELD_DATE = 2026.0
 LOCAL_NED, GLOBAL_INT = 1, 5
 ESTIMATOR_FLAGS = 959
 """Attitude, velocity and absolute position are good."""
+LARGEST = 3.4028234663852886e38
+"""Largest float32."""
 EARTH_RADIUS_M = 6_371_000.0
 RAD_S_TO_RPM = 60.0 / (2.0 * math.pi)
 MAX_CELLS = 10
@@ -70,13 +72,34 @@ def to_body(q_bn: Sequence[float], vector: Sequence[float]) -> tuple[float, floa
     )
 
 
+def _pack(name: str, *values: float) -> bytes:
+    """Return a payload; numbers beyond the range of float32, of a vehicle out of control, are its largest ones."""
+    payload = layout(name).payload
+    try:
+        return payload.pack(*values)
+    except OverflowError:
+        return payload.pack(*(_real(value) if isinstance(value, float) else value for value in values))
+
+
+def _real(value: float) -> float:
+    return value if math.isnan(value) else max(-LARGEST, min(LARGEST, value))
+
+
+def _whole(value: float, largest: int = 2**31 - 1) -> int:
+    """Return a value as a signed integer with a largest number; NaN as 0."""
+    return max(-largest - 1, min(largest, round(value))) if math.isfinite(value) else 0
+
+
 def _short(value: float) -> int:
-    """Return a value as an int16; NaN as 0."""
-    return max(-32_768, min(32_767, round(value))) if math.isfinite(value) else 0
+    return _whole(value, 2**15 - 1)
 
 
 def _degrees7(degrees: float) -> int:
-    return round(1e7 * degrees)
+    return _whole(1e7 * degrees)
+
+
+def _millimetres(metres: float) -> int:
+    return _whole(1e3 * metres)
 
 
 # -- state of the system ---------------------------------------------------------------------------------------------
@@ -92,13 +115,13 @@ def heartbeat(s: VehicleStatus) -> bytes:
         state = STANDBY if s.is_armable else UNINIT
     kind = TYPES.get(len(s.motors), QUADROTOR)
     packed = (custom_mode(s.nav_state), kind, PX4, base_mode(s.nav_state, s.armed), state, MAVLINK_VERSION)
-    return layout("HEARTBEAT").payload.pack(*packed)
+    return _pack("HEARTBEAT", *packed)
 
 
 def current_mode(s: VehicleStatus) -> bytes:
     """Return CURRENT_MODE."""
     mode = custom_mode(s.nav_state)
-    return layout("CURRENT_MODE").payload.pack(mode, mode, STANDARD.get(s.nav_state, 0))
+    return _pack("CURRENT_MODE", mode, mode, STANDARD.get(s.nav_state, 0))
 
 
 def sys_status(s: VehicleStatus) -> bytes:
@@ -113,12 +136,12 @@ def sys_status(s: VehicleStatus) -> bytes:
         power = (NO_MISSION, -1, -1)
     zeros = (0,) * 6
     values = (PRESENT, ENABLED, health, 0, power[0], power[1], *zeros, power[2], 0, 0, 0)
-    return layout("SYS_STATUS").payload.pack(*values)
+    return _pack("SYS_STATUS", *values)
 
 
 def extended_sys_state(s: VehicleStatus) -> bytes:
     """Return EXTENDED_SYS_STATE."""
-    return layout("EXTENDED_SYS_STATE").payload.pack(0, s.landed_state)
+    return _pack("EXTENDED_SYS_STATE", 0, s.landed_state)
 
 
 def mission_current(s: VehicleStatus) -> bytes:
@@ -127,19 +150,19 @@ def mission_current(s: VehicleStatus) -> bytes:
     mode = 1 if s.nav_state in IN_MISSION else 2
     total = mission.count or NO_MISSION
     ids = (mission.mission_id, mission.fence_id, mission.rally_id)
-    return layout("MISSION_CURRENT").payload.pack(max(0, mission.current), total, mission.state, mode, *ids)
+    return _pack("MISSION_CURRENT", max(0, mission.current), total, mission.state, mode, *ids)
 
 
 def home_position(s: VehicleStatus) -> bytes:
     """Return HOME_POSITION."""
     home = s.home
-    place = (_degrees7(home.lat_deg), _degrees7(home.lon_deg), round(1e3 * home.alt_amsl_m))
-    return layout("HOME_POSITION").payload.pack(*place, *s.home_ned, 1.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, s.time_us)
+    place = (_degrees7(home.lat_deg), _degrees7(home.lon_deg), _millimetres(home.alt_amsl_m))
+    return _pack("HOME_POSITION", *place, *s.home_ned, 1.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, s.time_us)
 
 
 def system_time(s: VehicleStatus) -> bytes:
     """Return SYSTEM_TIME."""
-    return layout("SYSTEM_TIME").payload.pack(EPOCH_US + s.time_us, s.time_us // 1000)
+    return _pack("SYSTEM_TIME", EPOCH_US + s.time_us, s.time_us // 1000)
 
 
 def battery_status(s: VehicleStatus) -> bytes | None:
@@ -150,14 +173,14 @@ def battery_status(s: VehicleStatus) -> bytes | None:
 def battery_payload(s: VehicleStatus, number: int) -> bytes:
     """Return BATTERY_STATUS of a battery; its voltage is that of the first cells, as PX4 reports an unknown number."""
     battery = s.batteries[number]
-    left = max(0, round(1e3 * battery.voltage_v))
+    left = max(0, _whole(1e3 * battery.voltage_v))
     voltages: list[int] = []
     for _ in range(MAX_CELLS):
         voltages.append(min(left, 65_534) if left or not voltages else 65_535)
         left -= min(left, 65_534)
     values = (-1, -1, 32_767, *voltages, _centiamperes(battery.current_a), number, 1, 1, _percent(battery.remaining))
     charge = battery.warning + 1 if battery.warning < 4 else 0  # MAV_BATTERY_CHARGE_STATE: 1 OK, 2 low, 3 critical
-    return layout("BATTERY_STATUS").payload.pack(*values, 0, charge, 0, 0, 0, 0, 0, 0)
+    return _pack("BATTERY_STATUS", *values, 0, charge, 0, 0, 0, 0, 0, 0)
 
 
 # -- motion ----------------------------------------------------------------------------------------------------------
@@ -165,20 +188,20 @@ def battery_payload(s: VehicleStatus, number: int) -> bytes:
 
 def attitude(s: VehicleStatus) -> bytes:
     """Return ATTITUDE."""
-    return layout("ATTITUDE").payload.pack(s.time_us // 1000, *euler(s.q_bn), *s.omega_body)
+    return _pack("ATTITUDE", s.time_us // 1000, *euler(s.q_bn), *s.omega_body)
 
 
 def attitude_quaternion(s: VehicleStatus) -> bytes:
     """Return ATTITUDE_QUATERNION."""
     values = (s.time_us // 1000, *s.q_bn, *s.omega_body)
-    return layout("ATTITUDE_QUATERNION").payload.pack(*values, 0.0, 0.0, 0.0, 0.0)
+    return _pack("ATTITUDE_QUATERNION", *values, 0.0, 0.0, 0.0, 0.0)
 
 
 def local_position_ned(s: VehicleStatus) -> bytes | None:
     """Return LOCAL_POSITION_NED."""
     if not s.has_position:
         return None
-    return layout("LOCAL_POSITION_NED").payload.pack(s.time_us // 1000, *s.pos_ned, *s.vel_ned)
+    return _pack("LOCAL_POSITION_NED", s.time_us // 1000, *s.pos_ned, *s.vel_ned)
 
 
 def global_position_int(s: VehicleStatus) -> bytes | None:
@@ -187,14 +210,15 @@ def global_position_int(s: VehicleStatus) -> bytes | None:
         return None
     place = s.position
     velocity = (_short(100.0 * speed) for speed in s.vel_ned)
-    return layout("GLOBAL_POSITION_INT").payload.pack(
+    return _pack(
+        "GLOBAL_POSITION_INT",
         s.time_us // 1000,
         _degrees7(place.lat_deg),
         _degrees7(place.lon_deg),
-        round(1e3 * place.alt_amsl_m),
-        round(1e3 * (place.alt_amsl_m - s.home.alt_amsl_m)),
+        _millimetres(place.alt_amsl_m),
+        _millimetres(place.alt_amsl_m - s.home.alt_amsl_m),
         *velocity,
-        round(math.degrees(yaw_of(s.q_bn)) * 100.0) % 36_000,
+        _whole(math.degrees(yaw_of(s.q_bn)) * 100.0) % 36_000,
     )
 
 
@@ -203,40 +227,41 @@ def gps_raw_int(s: VehicleStatus) -> bytes:
     place, (north, east, _) = s.position, s.vel_ned
     is_there = s.has_position
     speed, course = math.hypot(north, east), math.degrees(math.atan2(east, north)) % 360.0
-    return layout("GPS_RAW_INT").payload.pack(
+    return _pack(
+        "GPS_RAW_INT",
         s.time_us,
-        *(_degrees7(place.lat_deg), _degrees7(place.lon_deg), round(1e3 * place.alt_amsl_m)),
-        *(0, 0, min(65_534, round(100.0 * speed)), min(35_999, round(100.0 * course))),
+        *(_degrees7(place.lat_deg), _degrees7(place.lon_deg), _millimetres(place.alt_amsl_m)),
+        *(0, 0, min(65_534, _whole(100.0 * speed)), min(35_999, _whole(100.0 * course))),
         *(FIX_3D if is_there else 1, SATELLITES if is_there else 0),
-        *(round(1e3 * place.alt_amsl_m), 1000, 1500, 200, 0, 0),
+        *(_millimetres(place.alt_amsl_m), 1000, 1500, 200, 0, 0),
     )
 
 
 def vfr_hud(s: VehicleStatus) -> bytes:
     """Return VFR_HUD."""
     speed = math.hypot(s.vel_ned[0], s.vel_ned[1])
-    heading, throttle = round(math.degrees(yaw_of(s.q_bn))) % 360, round(100.0 * _mean(s.motors))
-    return layout("VFR_HUD").payload.pack(math.nan, speed, s.position.alt_amsl_m, -s.vel_ned[2], heading, throttle)
+    heading, throttle = _whole(math.degrees(yaw_of(s.q_bn))) % 360, max(0, _short(100.0 * _mean(s.motors)))
+    return _pack("VFR_HUD", math.nan, speed, s.position.alt_amsl_m, -s.vel_ned[2], heading, throttle)
 
 
 def altitude(s: VehicleStatus) -> bytes:
     """Return ALTITUDE."""
     amsl, local = s.position.alt_amsl_m, -s.pos_ned[2]
     relative = amsl - s.home.alt_amsl_m
-    return layout("ALTITUDE").payload.pack(s.time_us, amsl, amsl, local, relative, math.nan, math.nan)
+    return _pack("ALTITUDE", s.time_us, amsl, amsl, local, relative, math.nan, math.nan)
 
 
 def odometry(s: VehicleStatus) -> bytes:
     """Return ODOMETRY, in NED."""
     unknown = (math.nan, *(0.0,) * 20)
     motion = (*s.pos_ned, *s.q_bn, *s.vel_ned, *s.omega_body)
-    return layout("ODOMETRY").payload.pack(s.time_us, *motion, *unknown, *unknown, LOCAL_NED, LOCAL_NED, 0, 8, 0)
+    return _pack("ODOMETRY", s.time_us, *motion, *unknown, *unknown, LOCAL_NED, LOCAL_NED, 0, 8, 0)
 
 
 def estimator_status(s: VehicleStatus) -> bytes:
     """Return ESTIMATOR_STATUS."""
     flags = ESTIMATOR_FLAGS if s.has_position else 0x21
-    return layout("ESTIMATOR_STATUS").payload.pack(s.time_us, *(0.01,) * 4, 0.0, 0.0, 0.2, 0.3, flags)
+    return _pack("ESTIMATOR_STATUS", s.time_us, *(0.01,) * 4, 0.0, 0.0, 0.2, 0.3, flags)
 
 
 # -- sensors ---------------------------------------------------------------------------------------------------------
@@ -249,14 +274,14 @@ def _field_ned_gauss(lat_deg: int, lon_deg: int) -> tuple[float, float, float]:
 
 
 def _field_body(s: VehicleStatus) -> tuple[float, float, float]:
-    return to_body(s.q_bn, _field_ned_gauss(round(s.home.lat_deg), round(s.home.lon_deg)))
+    return to_body(s.q_bn, _field_ned_gauss(_whole(s.home.lat_deg), _whole(s.home.lon_deg)))
 
 
 def highres_imu(s: VehicleStatus) -> bytes:
     """Return HIGHRES_IMU."""
     pressure_hpa, alt_m = s.pressure_pa / 100.0, s.position.alt_amsl_m
     values = (*s.acc_body, *s.omega_body, *_field_body(s), pressure_hpa, 0.0, alt_m, s.temperature_c)
-    return layout("HIGHRES_IMU").payload.pack(s.time_us, *values, 0x1FFF, 0)
+    return _pack("HIGHRES_IMU", s.time_us, *values, 0x1FFF, 0)
 
 
 def scaled_imu(s: VehicleStatus) -> bytes:
@@ -264,19 +289,19 @@ def scaled_imu(s: VehicleStatus) -> bytes:
     acc = (_short(1e3 * value / 9.80665) for value in s.acc_body)
     gyro = (_short(1e3 * value) for value in s.omega_body)
     field = (_short(1e3 * value) for value in _field_body(s))
-    return layout("SCALED_IMU").payload.pack(s.time_us // 1000, *acc, *gyro, *field, round(100.0 * s.temperature_c))
+    return _pack("SCALED_IMU", s.time_us // 1000, *acc, *gyro, *field, _short(100.0 * s.temperature_c))
 
 
 def scaled_pressure(s: VehicleStatus) -> bytes:
     """Return SCALED_PRESSURE."""
-    temperature = round(100.0 * s.temperature_c)
+    temperature = _short(100.0 * s.temperature_c)
     values = (s.time_us // 1000, s.pressure_pa / 100.0, 0.0, temperature, 0)
-    return layout("SCALED_PRESSURE").payload.pack(*values)
+    return _pack("SCALED_PRESSURE", *values)
 
 
 def vibration(s: VehicleStatus) -> bytes:
     """Return VIBRATION, which is not simulated."""
-    return layout("VIBRATION").payload.pack(s.time_us, 0.0, 0.0, 0.0, 0, 0, 0)
+    return _pack("VIBRATION", s.time_us, 0.0, 0.0, 0.0, 0, 0, 0)
 
 
 # -- setpoints and actuators -----------------------------------------------------------------------------------------
@@ -287,7 +312,7 @@ def attitude_target(s: VehicleStatus) -> bytes:
     half = 0.5 * yaw_of(s.q_bn)
     q_sp = s.q_sp if any(s.q_sp) else (math.cos(half), 0.0, 0.0, math.sin(half))
     values = (s.time_us // 1000, *q_sp, *s.rate_sp_body, s.thrust_sp, 0)
-    return layout("ATTITUDE_TARGET").payload.pack(*values)
+    return _pack("ATTITUDE_TARGET", *values)
 
 
 def position_target_local_ned(s: VehicleStatus) -> bytes:
@@ -298,7 +323,7 @@ def position_target_local_ned(s: VehicleStatus) -> bytes:
     mask = 0
     for bit, value in zip((0, 1, 2, 3, 4, 5, 6, 7, 8, 10, 11), values, strict=True):
         mask |= (not math.isfinite(value)) << bit
-    return layout("POSITION_TARGET_LOCAL_NED").payload.pack(s.time_us // 1000, *values, mask, LOCAL_NED)
+    return _pack("POSITION_TARGET_LOCAL_NED", s.time_us // 1000, *values, mask, LOCAL_NED)
 
 
 def position_target_global_int(s: VehicleStatus) -> bytes | None:
@@ -308,37 +333,37 @@ def position_target_global_int(s: VehicleStatus) -> bytes | None:
     ahead = [target - value for target, value in zip(s.pos_sp_ned, s.pos_ned, strict=True)]
     lat_deg, lon_deg = _moved(s.position, ahead[0], ahead[1])
     where = (_degrees7(lat_deg), _degrees7(lon_deg), s.position.alt_amsl_m - ahead[2])
-    return layout("POSITION_TARGET_GLOBAL_INT").payload.pack(s.time_us // 1000, *where, *(0.0,) * 8, 0, GLOBAL_INT)
+    return _pack("POSITION_TARGET_GLOBAL_INT", s.time_us // 1000, *where, *(0.0,) * 8, 0, GLOBAL_INT)
 
 
 def servo_output_raw(s: VehicleStatus) -> bytes:
     """Return SERVO_OUTPUT_RAW: 1000 to 2000 from no to full duty, 900 while disarmed."""
-    pulses = [900 if not s.armed else round(1000.0 + 1000.0 * duty) for duty in s.motors[:16]]
+    pulses = [900 if not s.armed else max(0, _short(1000.0 + 1000.0 * duty)) for duty in s.motors[:16]]
     pulses += [0] * (16 - len(pulses))
     values = (s.time_us & 0xFFFFFFFF, *pulses[:8], 0, *pulses[8:])
-    return layout("SERVO_OUTPUT_RAW").payload.pack(*values)
+    return _pack("SERVO_OUTPUT_RAW", *values)
 
 
 def actuator_output_status(s: VehicleStatus) -> bytes:
     """Return ACTUATOR_OUTPUT_STATUS."""
     count = min(32, len(s.motors))
-    return layout("ACTUATOR_OUTPUT_STATUS").payload.pack(s.time_us, count, *s.motors[:32], *(0.0,) * (32 - count))
+    return _pack("ACTUATOR_OUTPUT_STATUS", s.time_us, count, *s.motors[:32], *(0.0,) * (32 - count))
 
 
 def esc_info(s: VehicleStatus) -> bytes:
     """Return ESC_INFO of the first four motors."""
     count = len(s.motors)
     online = (1 << min(count, ESCS)) - 1
-    return layout("ESC_INFO").payload.pack(s.time_us, *(0,) * 4, 0, *(0,) * 4, *(32_767,) * 4, 0, count, 0, online)
+    return _pack("ESC_INFO", s.time_us, *(0,) * 4, 0, *(0,) * 4, *(32_767,) * 4, 0, count, 0, online)
 
 
 def esc_status(s: VehicleStatus) -> bytes:
     """Return ESC_STATUS of the first four motors."""
-    speeds = [round(RAD_S_TO_RPM * speed) for speed in s.rotor_rad_s[:ESCS]]
+    speeds = [_whole(RAD_S_TO_RPM * speed) for speed in s.rotor_rad_s[:ESCS]]
     speeds += [0] * (ESCS - len(speeds))
     volts = s.batteries[0].voltage_v if s.batteries else 0.0
     currents = [*s.motor_currents_a[:ESCS], *(0.0,) * (ESCS - len(s.motor_currents_a))]
-    return layout("ESC_STATUS").payload.pack(s.time_us, *speeds, *(volts,) * ESCS, *currents, 0)
+    return _pack("ESC_STATUS", s.time_us, *speeds, *(volts,) * ESCS, *currents, 0)
 
 
 # -- on request only -------------------------------------------------------------------------------------------------
@@ -346,15 +371,15 @@ def esc_status(s: VehicleStatus) -> bytes:
 
 def flight_information(s: VehicleStatus) -> bytes:
     """Return FLIGHT_INFORMATION, without the times of arming and takeoff."""
-    return layout("FLIGHT_INFORMATION").payload.pack(0, 0, 0, s.time_us // 1000, 0)
+    return _pack("FLIGHT_INFORMATION", 0, 0, 0, s.time_us // 1000, 0)
 
 
 def gps_global_origin(s: VehicleStatus) -> bytes:
     """Return GPS_GLOBAL_ORIGIN: the origin of the local frame."""
     place, (north, east, down) = s.home, s.home_ned
     lat_deg, lon_deg = _moved(place, -north, -east)
-    where = (_degrees7(lat_deg), _degrees7(lon_deg), round(1e3 * (place.alt_amsl_m + down)))
-    return layout("GPS_GLOBAL_ORIGIN").payload.pack(*where, s.time_us)
+    where = (_degrees7(lat_deg), _degrees7(lon_deg), _millimetres(place.alt_amsl_m + down))
+    return _pack("GPS_GLOBAL_ORIGIN", *where, s.time_us)
 
 
 def _moved(place: GeoPoint, north_m: float, east_m: float) -> tuple[float, float]:
@@ -365,7 +390,7 @@ def _moved(place: GeoPoint, north_m: float, east_m: float) -> tuple[float, float
 
 def protocol_version(_: VehicleStatus) -> bytes:
     """Return PROTOCOL_VERSION."""
-    return layout("PROTOCOL_VERSION").payload.pack(200, 100, 203, *(0,) * 16)
+    return _pack("PROTOCOL_VERSION", 200, 100, 203, *(0,) * 16)
 
 
 def _millivolts(value: float) -> int:
