@@ -1,12 +1,11 @@
 """The page of `px4lockstep serve --view`: the live vehicle in a browser."""
 
 import time
-from importlib import import_module
 
-from px4lockstep.errors import InputError
 from px4lockstep.log.events import mode_name
 from px4lockstep.service.status import VehicleStatus
 from px4lockstep.spec.spec import Spec
+from px4lockstep.view import LiveView
 
 INTERVAL_S = 0.04
 """Wall-clock time between two poses."""
@@ -16,17 +15,13 @@ class LivePage:
     """A page with the vehicle, which `show` moves."""
 
     def __init__(self, spec: Spec) -> None:
-        try:
-            viewer = import_module("px4lockstep.view")
-        except ImportError as error:
-            raise InputError(f"--view needs the viewer, which can't be imported: {error}") from error
-        self._view = viewer.LiveView(spec)
+        self._view = LiveView(spec)
         self._shown_s = 0.0
 
     @property
     def url(self) -> str:
         """The address of the page."""
-        return str(self._view.url)
+        return self._view.url
 
     def show(self, status: VehicleStatus) -> None:
         """Show a status, unless the last one was shown a moment ago."""
