@@ -180,6 +180,19 @@ def test_invalid_uploads_are_denied_and_change_nothing(flown):
     assert flown.give(SetRally((Item(3, 16, x=47.0, y=8.0),))).code == DENIED
 
 
+def test_a_circle_without_a_radius_is_ignored(flown):
+    """MAVSDK sends one at 0, 0 after the polygons of a geofence without circles."""
+    corners = ((30.0, 30.0), (30.0, -30.0), (-30.0, -30.0), (-30.0, 30.0))
+    items = [Item(5, 5001, (4.0, 0.0, 0.0, 0.0), *flown.place(*corner, 0.0)[:2]) for corner in corners]
+    flown.give_all(SetFence((*items, Item(5, 5003, (0.0, 0.0, 0.0, 0.0), 0.0, 0.0)), 6))
+    assert flown.status.mission.fence_id == 6
+    flown.give_all(SetMission(square(flown), 1), Arm(), StartMission())
+    assert flown.fly(15.0).nav_state == MISSION
+    assert not flown.status.failsafe
+    wrong = Item(5, 5003, (math.nan, 0.0, 0.0, 0.0), 47.0, 8.0)
+    assert flown.give(SetFence((wrong,))).code == DENIED
+
+
 def test_a_geofence_set_in_flight_acts(flown):
     """GF_ACTION 2 holds the vehicle where it leaves the fence."""
     flown.take_off(5.0)
@@ -215,9 +228,28 @@ def test_a_place_that_is_not_reached_in_time_is_no_success(flown):
     assert "a place to fly to was commanded" in outcome.reason
 
 
-def test_guided_commands_need_a_vehicle_in_the_air(flown):
-    for command in (GoTo(*flown.place(5.0, 5.0, 5.0)), Orbit(10.0, 2.0)):
-        assert flown.give(command).code == TEMPORARILY_REJECTED
+def test_an_orbit_needs_a_vehicle_in_the_air(flown):
+    assert flown.give(Orbit(10.0, 2.0)).code == TEMPORARILY_REJECTED
+
+
+def test_a_go_to_while_disarmed_is_accepted_without_an_effect(flown):
+    """As PX4."""
+    flown.give_all(GoTo(*flown.place(5.0, 5.0, 5.0)))
+    assert (flown.status.nav_state, flown.status.armed) == (HOLD, False)
+    flown.give_all(Arm())
+    assert flown.fly(5.0).landed_state == 1
+
+
+def test_a_go_to_right_after_a_takeoff_was_commanded_takes_off_and_flies_there(flown):
+    """MAVSDK's example: 1 s after the takeoff, still on the ground, Hold and then the place."""
+    flown.give_all(Arm(), Takeoff())
+    assert flown.fly(1.0).landed_state == 1
+    flown.give_all(Hold(), GoTo(*flown.place(20.0, -10.0, 20.0)))
+    status = flown.fly(30.0)
+    assert (status.nav_state, status.armed, status.landed_state) == (HOLD, True, 2)
+    assert away_m(status, 20.0, -10.0, 20.0) < 1.0
+    flown.give_all(GoTo(*flown.place(20.0, -10.0, 0.2)))
+    assert not flown.until(lambda status: not status.armed, 40.0).is_crashed  # it lands there
 
 
 def test_numbers_out_of_range_are_denied_and_do_no_harm(flown):

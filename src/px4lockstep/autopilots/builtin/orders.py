@@ -255,8 +255,9 @@ class Orders:
     # -- guided flight -------------------------------------------------------------------------------------------
 
     def _go_to(self, command: commands.GoTo, time_us: int) -> CommandResult:
-        if not self._is_airborne or (why := self.why_not(int(requests.LOITER_MODE), time_us)):
-            why = why if self._is_airborne else "not in the air"
+        if not self._is_armed:  # as PX4: it is accepted, and has no effect
+            return self.select(int(requests.LOITER_MODE), time_us)
+        if why := self.why_not(int(requests.LOITER_MODE), time_us):
             return refused(f"Reposition is currently not possible: {why}")
         nav, leg, estimate = self._pilot.navigator, self._pilot.navigator.leg, self._bus.estimate
         is_holding = self.mode == requests.LOITER_MODE and leg.is_valid

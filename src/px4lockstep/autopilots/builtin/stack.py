@@ -36,6 +36,7 @@ from px4lockstep.autopilots.requests import (
     ALTITUDE_MODE,
     DESCEND_MODE,
     LAND_MODE,
+    LOITER_MODE,
     MANUAL_MODE,
     OFFBOARD_MODE,
     ORBIT_MODE,
@@ -254,7 +255,9 @@ def step_builtin(a, t_us, bus, given):
         detect_land(detector, t_us, estimate, a.collective, a.thrust_min, a.position.hover_thrust)
     else:
         # As at the start of a mission, a takeoff goes on at the end of its ramp even if it is still on the ground.
-        is_climbing = a.commander.mode == TAKEOFF_MODE and a.takeoff.state >= RAMPUP
+        commander = a.commander
+        climbs = commander.takes_commands != 0 and commander.mode == LOITER_MODE and a.flight_task.wants_takeoff != 0
+        is_climbing = (commander.mode == TAKEOFF_MODE or climbs) and a.takeoff.state >= RAMPUP
         detector.landed = 0 if is_climbing else bus.scenario.landed
     is_landed = detector.landed != 0
     is_flying = a.takeoff.state >= FLIGHT
