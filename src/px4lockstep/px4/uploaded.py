@@ -71,9 +71,10 @@ def uploaded_fence(items: Sequence[UploadedItem]) -> Fence:
                 break
             zones.append(FenceZone(is_inclusion, tuple((each.x, each.y) for each in corners)))
         elif item.command in (CIRCLE_IN, CIRCLE_OUT):
-            if not 0.0 < item.params[0] < math.inf:
-                errors.append(f"{where}: the radius of a circle must be above 0 m, not {item.params[0]}")
-            zones.append(FenceZone(is_inclusion, (), (item.x, item.y), item.params[0]))
+            if not item.params[0] < math.inf:
+                errors.append(f"{where}: the radius of a circle must be a number of metres, not {item.params[0]}")
+            if item.params[0] > 0.0:  # MAVSDK sends a circle without a radius if there is none
+                zones.append(FenceZone(is_inclusion, (), (item.x, item.y), item.params[0]))
         else:
             errors.append(f"{where}: command {item.command} is not part of a geofence")
         i += count
