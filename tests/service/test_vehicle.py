@@ -80,6 +80,35 @@ def test_takeoff_hold_land_and_disarm(flown):
     assert flown.run.outcome.word == "flown"
 
 
+def landed_states(flown, seconds):
+    """Return the landed states of the next seconds, each once per change, looking at every tick or two."""
+    found = [flown.status.landed_state]
+    for _ in range(round(seconds / 0.01)):
+        found.append(flown.fly(0.01).landed_state)
+        if not flown.status.armed and found[-1] == 1:
+            break
+    return [state for state, _ in itertools.groupby(found)]
+
+
+def test_a_landing_is_detected_once_in_missions_and_returns_too(flown):
+    """Landed state on the ground, taking off, in the air, landing, on the ground; bounces at touchdown do not count."""
+    items = (flown.waypoint(0.0, 0.0, 6.0, 22), flown.waypoint(8.0, 0.0, 6.0), flown.waypoint(8.0, 0.0, 0.0, 21))
+    flown.give_all(SetMission(items, 1), SetMode(MISSION), Arm())
+    assert landed_states(flown, 60.0) == [1, 3, 2, 4, 1]
+    assert not flown.status.armed
+    flown.give_all(SetMode(HOLD), Arm(), Takeoff())
+    assert landed_states(flown, 15.0) == [1, 3, 2]
+    flown.give_all(Return())
+    assert landed_states(flown, 60.0) == [2, 4, 1]
+    flown.give_all(SetMode(HOLD), Arm(), Takeoff())
+    flown.fly(10.0)
+    flown.give_all(Disarm(force=True))
+    flown.fly(5.0)  # it falls, and bounces
+    texts = [text.text for text in flown.vehicle.texts()]
+    landings = [text for text in texts if text in ("Takeoff detected", "Landing detected")]
+    assert landings == ["Takeoff detected", "Landing detected"] * 3
+
+
 def test_a_takeoff_by_altitude_above_sea_level(flown):
     """Ground stations give the altitude above sea level, and arm afterwards."""
     flown.give_all(Takeoff(flown.home.alt_amsl_m + 8.0), Arm())

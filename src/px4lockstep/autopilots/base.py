@@ -81,6 +81,9 @@ MAX_TEXT = 120
 
 HOLD = 4
 """PX4's `nav_state` for Hold, in which a vehicle starts."""
+TAKEOFF_PHASE, LANDING_PHASE = "takeoff", "landing"
+PHASES = {12: LANDING_PHASE, 17: TAKEOFF_PHASE, 18: LANDING_PHASE}
+"""Phase of a flight by PX4's `nav_state`: Descend, Takeoff, Land."""
 UNKNOWN = Capabilities()
 """Capabilities of a user's autopilot that declares none."""
 NOBODY = Capabilities("no autopilot", flies=False, has_mission=False)
@@ -258,6 +261,10 @@ class Session:
         """Return the mode as PX4's `nav_state`; while disarmed, the one that is selected."""
         status = core["bus"]["autopilot"]
         return int(status["nav_state"][0]) or HOLD
+
+    def flight_phase(self, core: Record) -> str:
+        """Return whether it takes off (`TAKEOFF_PHASE`) or descends to land (`LANDING_PHASE`); empty otherwise."""
+        return PHASES.get(self.selected_mode(core), "")
 
     def why_not_armable(self, core: Record, time_us: int) -> str:
         """Return why the vehicle can't be armed; empty if it can."""

@@ -10,7 +10,8 @@ from typing import Any
 
 import numpy as np
 
-from px4lockstep.autopilots.requests import LAND_MODE, MISSION_MODE, TAKEOFF_MODE
+from px4lockstep.autopilots.base import LANDING_PHASE, TAKEOFF_PHASE
+from px4lockstep.autopilots.requests import MISSION_MODE
 from px4lockstep.engine.simulation import Simulation
 from px4lockstep.environment.projection import EARTH_RADIUS_M
 from px4lockstep.jit import plain
@@ -24,6 +25,9 @@ SEA_LEVEL_PA, SEA_LEVEL_K, LAPSE_K_M, EXPONENT = 101_325.0, 288.15, 0.0065, 5.25
 """The troposphere of the standard atmosphere."""
 ON_GROUND, IN_AIR, TAKING_OFF, LANDING = 1, 2, 3, 4
 """MAVLink's MAV_LANDED_STATE."""
+LANDED_STATES = {TAKEOFF_PHASE: TAKING_OFF, LANDING_PHASE: LANDING}
+RISEN_M = 0.15
+"""Height above the ground from which a vehicle is in the air; a bounce at touchdown is lower."""
 NO_MISSION, NOT_STARTED, ACTIVE, PAUSED, COMPLETE = range(1, 6)
 """MAVLink's MISSION_STATE."""
 
@@ -81,7 +85,35 @@ class Now:
     wind_ned: Vector
     acc_body: Vector
     rotor_rad_s: tuple[float, ...]
+    landed_state: int
     mission: MissionStatus
+
+
+class LandedWatch:
+    """Whether the vehicle is on the ground, for ground stations.
+
+    Ground contact may be interrupted at touchdown. A vehicle that has landed is therefore in the air again only when it
+    is armed, does not land, and has risen.
+    """
+
+    def __init__(self, simulation: Simulation) -> None:
+        self._simulation = simulation
+        bus = simulation.records["bus"]
+        self._landed, self._armed = bus["scenario"]["landed"].data, bus["autopilot"]["armed"].data
+        self._pos_ned = bus["estimate"]["pos_ned"].data
+        self._ground_down_m = self._pos_ned[0, 2]
+        self._is_down = True
+
+    def update(self) -> int:
+        """Return MAVLink's MAV_LANDED_STATE; call it after each part of the flight."""
+        session, core = self._simulation.autopilot, self._simulation.records
+        phase = session.flight_phase(core)
+        down_m = self._pos_ned[0, 2]
+        if self._landed[0]:
+            self._is_down, self._ground_down_m = True, down_m
+        elif self._armed[0] and phase != LANDING_PHASE and down_m < self._ground_down_m - RISEN_M:
+            self._is_down = False
+        return ON_GROUND if self._is_down else LANDED_STATES.get(phase, IN_AIR)
 
 
 class VehicleStatus:
@@ -110,12 +142,8 @@ class VehicleStatus:
         self.armed = bool(pilot["armed"])
         self.failsafe = self.armed and bool(pilot["failsafe"])
         """Whether a failsafe has acted or warned."""
-        self.landed_state = IN_AIR
+        self.landed_state = now.landed_state
         """MAVLink's MAV_LANDED_STATE: 1 on ground, 2 in air, 3 taking off, 4 landing."""
-        if bus["scenario"]["landed"]:
-            self.landed_state = ON_GROUND
-        elif now.nav_state in (TAKEOFF_MODE, LAND_MODE):
-            self.landed_state = TAKING_OFF if now.nav_state == TAKEOFF_MODE else LANDING
 
     def __repr__(self) -> str:
         return f"<VehicleStatus at {self.time_us / 1e6:.3f} s: nav_state {self.nav_state}, armed {self.armed}>"
@@ -272,7 +300,7 @@ class StatusReader:
         lon_deg = (lon_deg + 180.0) % 360.0 - 180.0 if abs(lon_deg) > 180.0 else lon_deg
         return GeoPoint(math.degrees(lat_rad), lon_deg, self._home.alt_amsl_m - pos_ned[2])
 
-    def read(self, time_us: int, reached: int, uploads: Uploads) -> VehicleStatus:
+    def read(self, time_us: int, reached: int, uploads: Uploads, landed_state: int) -> VehicleStatus:
         """Return the status; `time_us` is that of the service."""
         simulation, session = self._simulation, self._simulation.autopilot
         # copying the record by field takes 50 µs
@@ -286,6 +314,7 @@ class StatusReader:
             wind_ned=tuple(self._inputs["wind_ned"][0].tolist()),
             acc_body=self._specific_force(),
             rotor_rad_s=tuple(self._x[self._rotors].tolist()),
+            landed_state=landed_state,
             mission=self._mission(bus["autopilot"], nav_state, reached, uploads),
         )
         return VehicleStatus(bus, now, self)

@@ -26,7 +26,7 @@ from px4lockstep.io import release_pages
 from px4lockstep.log.rows import hold_rows
 from px4lockstep.scenario import commands
 from px4lockstep.scenario.commands import UNSUPPORTED, CommandResult, CommandRow, FlightCommand
-from px4lockstep.service.status import ON_GROUND, GeoPoint, StatusReader, Uploads, VehicleStatus
+from px4lockstep.service.status import ON_GROUND, GeoPoint, LandedWatch, StatusReader, Uploads, VehicleStatus
 from px4lockstep.service.texts import INFO, StatusText, text_of_result, texts_between
 from px4lockstep.spec.build import Flight, build
 from px4lockstep.spec.load import change_spec
@@ -124,10 +124,12 @@ class Vehicle:
         bus = self._simulation.records["bus"]
         pilot, scenario, batteries = bus["autopilot"], bus["scenario"], bus["battery"]["warning"]
         fields = [pilot[name] for name in ("armed", "nav_state", "failsafe", "mission_item", "mission_finished")]
-        fields += [scenario["landed"], scenario["crashed"], *(batteries[:, i] for i in range(batteries.shape[1]))]
+        fields += [scenario["crashed"], *(batteries[:, i] for i in range(batteries.shape[1]))]
         self._watched = [field.data for field in fields]  # reading a memoryview takes 50 ns
         self._simulation.run(1)  # the first tick: until then there is no estimate
         self._seen: tuple[int, ...] = ()
+        self._landing = LandedWatch(self._simulation)
+        self._landed_state = self._landing.update()
         self._status = self._told = self._read()
         self._is_read = True
 
@@ -200,7 +202,8 @@ class Vehicle:
         self._n_rows += len(rows)
         for row in rows:
             self._note(row)
-        seen = tuple(field[0] for field in self._watched)
+        self._landed_state = self._landing.update()
+        seen = (self._landed_state, *(field[0] for field in self._watched))
         if seen != self._seen or not all(isinstance(row.command, STREAMED) for row in rows):
             self._seen = seen
             self._note_progress()
@@ -225,7 +228,7 @@ class Vehicle:
         self._item = item
 
     def _read(self) -> VehicleStatus:
-        return self._reader.read(self.time_us, self._reached, self._uploads)
+        return self._reader.read(self.time_us, self._reached, self._uploads, self._landed_state)
 
     def _say(self, texts: list[StatusText]) -> None:
         self._texts = [*self._texts, *texts][-MAX_TEXTS:]

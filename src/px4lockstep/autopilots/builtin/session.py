@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from px4lockstep.autopilots.area import Place, area_of, check_area
-from px4lockstep.autopilots.base import Record, Session, landing_of
+from px4lockstep.autopilots.base import LANDING_PHASE, TAKEOFF_PHASE, Record, Session, landing_of
 from px4lockstep.autopilots.builtin.control_model import ControlModel
+from px4lockstep.autopilots.builtin.flight_task import LAND, TAKEOFF
 from px4lockstep.autopilots.builtin.items import MAX_ITEMS
 from px4lockstep.autopilots.builtin.mission import check_distance, write_mission
 from px4lockstep.autopilots.builtin.orders import LocalFrame, Orders
@@ -16,6 +17,7 @@ from px4lockstep.autopilots.builtin.parameters import RETURN_HOME_OR_RALLY, RETU
 from px4lockstep.autopilots.builtin.rally import write_rally
 from px4lockstep.autopilots.builtin.stack import BUILTIN
 from px4lockstep.autopilots.fence import write_fence
+from px4lockstep.autopilots.requests import MISSION_MODE, RETURN_MODE
 from px4lockstep.errors import InputError
 from px4lockstep.jit import plain, zeros
 from px4lockstep.jit.records import CONFIGURATION, words_of
@@ -28,6 +30,7 @@ from px4lockstep.scenario.commands import DENIED, CommandResult, FlightCommand
 if TYPE_CHECKING:
     from px4lockstep.autopilots.builtin.autopilot import Builtin
 
+LEG_PHASES = {int(TAKEOFF): TAKEOFF_PHASE, int(LAND): LANDING_PHASE}
 NOTHING = Mission((), "no mission")
 NO_MISSION = "No valid mission available"
 
@@ -178,6 +181,14 @@ class BuiltinSession(Session):
     def selected_mode(self, core: Record) -> int:
         """Return the mode; while disarmed, the one that is selected."""
         return self.orders(core).mode
+
+    def flight_phase(self, core: Record) -> str:
+        """Return whether it takes off or descends to land, in a mission or a return, too."""
+        mode = self.selected_mode(core)
+        if mode in (MISSION_MODE, RETURN_MODE):
+            leg = core["builtin"]["navigator"]["leg"]
+            return LEG_PHASES.get(int(leg["kind"][0]), "") if leg["is_valid"][0] else ""
+        return super().flight_phase(core)
 
     def why_not_armable(self, core: Record, time_us: int) -> str:
         """Return why the vehicle can't be armed; empty if it can."""
