@@ -81,6 +81,8 @@ RUN_COMMANDS = {
     "branch": ["branch", "latest", "--at", "1.5", "--no-plots"],
     "diff": ["diff", "latest", "runs/new", "--no-plots"],
     "compare": ["compare", "latest", "--integrators", "RK4", "--no-plots"],
+    "view": ["view", "latest", "--html", "replay.html"],
+    "report": ["report", "latest", "--out", "report.html"],
     "plot": ["plot", "latest"],
     "export": ["export", "latest"],
     "spec show": ["spec", "show", "latest"],
@@ -118,7 +120,7 @@ def test_the_table_above_has_every_command_that_takes_a_run():
         for param in command.params
         if param.param_type_name == "argument" and (param.metavar or "").startswith(("RUN", "SPEC"))
     }
-    assert taking - {"determinism", "sweep", "tune", "step", "chirp"} <= set(RUN_COMMANDS)
+    assert taking - {"determinism", "serve", "sweep", "tune", "step", "chirp"} <= set(RUN_COMMANDS)
     assert len(taking) >= 10
 
 

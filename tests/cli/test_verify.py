@@ -65,7 +65,7 @@ def test_every_command_has_a_function_that_accepts_its_options():
         for place in (app, campaign_commands, experiment_commands, params_commands, response_commands, spec_commands)
         for found in re.findall(r'@command\(\w+, "(\w+)\.(\w+)".*\)\ndef (\w+)', inspect.getsource(place))
     ]
-    assert len(declared) == 32
+    assert len(declared) == 34
     for module, function, name, place in declared:
         work = inspect.signature(getattr(import_module(f"px4lockstep.cli.{module}"), function))
         options = inspect.signature(getattr(place, name)).parameters.values()
@@ -93,7 +93,7 @@ def test_help_shows_the_form_of_a_setting(python):
 def test_the_benchmarks_have_their_unit(capsys, monkeypatch):
     """Which Rich would take for a style."""
     monkeypatch.setattr(bench, "warm_up", lambda: None)
-    monkeypatch.setattr(bench, "measure", lambda: ([Measurement("hover", 0.0123, 60.0, None)], ()))
+    monkeypatch.setattr(bench, "measure", lambda _: ([Measurement("hover", 0.0123, 60.0, None)], ()))
     monkeypatch.setenv(bench.FRESH, "1")
     assert bench.run_bench(as_json=False) == 0
     printed = capsys.readouterr().out

@@ -63,7 +63,7 @@ def test_the_process_is_detached_and_compiles_for_this_cpu(told):
     assert variables.startswith("now 1 ")
     assert int(variables.split()[2]) != os.getpid()
     with pytest.raises(ChildProcessError):
-        os.waitpid(-1, os.WNOHANG)
+        os.waitpid(int(variables.split()[2]), os.WNOHANG)
 
 
 def count_attempts(number):

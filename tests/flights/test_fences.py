@@ -111,6 +111,7 @@ def claimed(run, **options):
     session = Session(run.simulation.autopilot.capabilities)
     session.area = replace(run.simulation.autopilot.area, **options)
     names = ("plant", "core", "timeline", "is_done", "is_crashed", "time_us", "asks_for_mission", "reports_mission")
+    names += ("given_commands",)
     simulation = SimpleNamespace(autopilot=session, **{name: getattr(run.simulation, name) for name in names})
     return Facts(simulation, Log.of(run.simulation))
 

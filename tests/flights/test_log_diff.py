@@ -181,7 +181,7 @@ def test_batteries_of_ulog_files_are_drawn(ulog):
     """Current and charge, from `battery_status`."""
     figure = diff_logs(ulog("one", 1.5), ulog("two", 1.5)).plot()
     panels = {axes.get_title(loc="left") or axes.get_title(): axes for axes in figure.axes}
-    for title in ("Battery current", "Charge"):
+    for title in ("Battery current, smoothed", "Charge"):
         assert len(panels[title].lines) == 2, title
         assert not panels[title].texts
 
@@ -252,7 +252,9 @@ def test_an_imported_flight_has_no_verdict(ulog, tmp_path):
     assert [event["label"] for event in summary["events"]] == ["armed", "mode hold"]
     assert run.log.rows == log.rows
     assert sorted(path.name for path in folder.iterdir()) == ["log.parquet", "plots.png", "summary.json"]
-    assert run.plot().get_suptitle() == "real, PX4's estimate"
+    figure = run.plot()
+    assert figure.get_suptitle() == "real: imported"
+    assert any("no verdict" in text.get_text() and "PX4's estimate" in text.get_text() for text in figure.texts)
     with pytest.raises(InputError, match="contains an imported flight; use --force"):
         save_import(log, folder, "real")
     save_import(log, folder, "real", force=True, plots=False)

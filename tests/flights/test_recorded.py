@@ -31,7 +31,7 @@ def spec():
 
 def read(text):
     """Return the spec of a recording that has this text."""
-    return recorded_spec(SimpleNamespace(source=FlightSource(text)))
+    return recorded_spec(SimpleNamespace(source=FlightSource(text), name="recording.h5", commands=""))
 
 
 def test_a_recorded_spec_is_read_back(spec):

@@ -20,13 +20,15 @@ def program() -> None:
     """Run the command line as a program, and end the process at once.
 
     A normal exit of Python frees hundreds of modules, which takes a tenth of a short command. Nothing relies on it:
-    files are closed and output is flushed by then. Functions registered with `atexit` are called.
+    files are closed and output is flushed by then. Functions registered with `atexit` are called. A process with PX4's
+    library exits normally.
     """
     try:
         main()
     except SystemExit as end:
-        if sys.getprofile() is not None or sys.flags.inspect:  # a profiler or a prompt follows
-            raise
+        watched = sys.modules.get("px4lockstep.cli.watched")
+        if sys.getprofile() is not None or sys.flags.inspect or getattr(watched, "is_child", False):
+            raise  # a profiler, a prompt, or the end of the PX4 library follows
         atexit._run_exitfuncs()
         with suppress(OSError, AttributeError):  # closed, or None
             sys.stderr.flush()

@@ -12,6 +12,8 @@ from px4lockstep.cli.interrupts import interrupts
 from px4lockstep.processes import Watched, crash_of, is_crash
 
 FAILED, INTERRUPTED = 1, 130
+is_child = False
+"""Whether this process is the child. It exits normally, so that a crash while the library is unloaded is seen."""
 
 
 def in_child(command: Callable[[], int], tell: Callable[[int], None] | None = None) -> int:
@@ -24,6 +26,8 @@ def in_child(command: Callable[[], int], tell: Callable[[int], None] | None = No
         return command()
     watched = Watched.fork(interrupts.take_from_parent)
     if watched is None:
+        global is_child
+        is_child = True
         return command()
     interrupts.number = next(iter(watched.passed_on), interrupts.number)
     if watched.code >= 0:  # nothing is left to clean up, and a normal exit of Python would take 0.2 s

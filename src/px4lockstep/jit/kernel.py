@@ -52,19 +52,23 @@ def specialize(function: Callable[..., Any], *arguments: Any) -> Callable[..., A
     """
     if not JIT_ENABLED:
         return function
-    return _entry_point(function, tuple(numba.typeof(argument) for argument in arguments))
+    return _entry_point(function, _signature(function, arguments))
 
 
 def from_cache(function: Callable[..., Any], *arguments: Any) -> Callable[..., Any] | None:
     """Return the same as `specialize` if the cache has it, otherwise None; with the JIT off, return the function."""
     if not JIT_ENABLED:
         return function
-    signature = _stored_signature(function, arguments)
-    if signature is None:  # 20 ms for the loop's records, so do it once
-        signature = tuple(numba.typeof(argument) for argument in arguments)
+    signature = _signature(function, arguments)
     cache: Any = function._cache  # type: ignore[attr-defined]
     is_cached = cache.holds(signature, function.targetctx) or cache.holds_ahead(signature)  # type: ignore[attr-defined]
     return _entry_point(function, signature) if is_cached else None
+
+
+def _signature(function: Any, arguments: tuple[Any, ...]) -> tuple[Any, ...]:
+    """Return the types of arguments, from the cache if possible: Numba needs 20 ms for the records of the loop."""
+    stored = _stored_signature(function, arguments)
+    return tuple(numba.typeof(argument) for argument in arguments) if stored is None else stored
 
 
 def _stored_signature(function: Any, arguments: tuple[Any, ...]) -> tuple[Any, ...] | None:

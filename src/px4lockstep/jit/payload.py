@@ -82,12 +82,15 @@ def rebuild(target_context: Any, payload: Payload) -> Any:
 
 
 def fits(kind: Any, value: Any) -> bool:
-    """Return whether a value has a type, as far as sizes tell: an array, an integer, or a named tuple of them."""
+    """Return whether a value has a type, as far as sizes of records tell: an array, an integer, or a named tuple."""
     if isinstance(kind, types.Array):
         if not isinstance(value, np.ndarray) or kind.ndim != value.ndim or kind.mutable != value.flags.writeable:
             return False
-        size = kind.dtype.size if isinstance(kind.dtype, types.Record) else as_dtype(kind.dtype).itemsize
-        return bool(size == value.dtype.itemsize and (kind.layout == "C") == value.flags.c_contiguous)
+        if isinstance(kind.dtype, types.Record):
+            is_same = kind.dtype.size == value.dtype.itemsize
+        else:
+            is_same = as_dtype(kind.dtype) == value.dtype
+        return bool(is_same and (kind.layout == "C") == value.flags.c_contiguous)
     if isinstance(kind, types.NamedTuple):
         return kind.instance_class is type(value) and all(fits(*pair) for pair in zip(kind.types, value, strict=True))
     return isinstance(kind, types.Integer) and type(value) is int

@@ -23,6 +23,10 @@ WARNINGS = {0: "normal", 1: "low", 2: "critical", 3: "emergency"}
 SENSOR_LABELS = dict(SENSORS.values())
 
 
+CRASH = "crashed"
+"""Label of the event of a crash."""
+
+
 @dataclass(frozen=True)
 class FlightEvent:
     """An event at a row of the log; the beginning of a fault has `is_fault`, its end does not."""
@@ -54,7 +58,7 @@ def events_of(log: Log, area: Area | None = None) -> tuple[FlightEvent, ...]:
         *_modes(log),
         *_changes(log, "mission_finished", _on_or_off("mission finished", "mission restarted")),
         *_changes(log, "landed", lambda now: "landed" if now else ""),  # leaving the ground is not an event
-        *_changes(log, "crashed", lambda now: "crashed" if now else "", is_fault=True),
+        *_changes(log, "crashed", lambda now: CRASH if now else "", is_fault=True),
     ]
     return tuple(sorted((event for event in found if event.label), key=lambda event: event.time_us))
 

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 from px4lockstep.autopilots.area import Area
 from px4lockstep.errors import InputError
 from px4lockstep.io import atomic_write
-from px4lockstep.log.events import FlightEvent, events_of
+from px4lockstep.log.events import CRASH, FlightEvent, events_of
 from px4lockstep.log.log import Log
 from px4lockstep.plots.panels import errors, motion, power
 from px4lockstep.plots.panels.marks import draw_marks, draw_modes, list_of, numbered
@@ -145,7 +145,7 @@ def plot_flight(
 def crash_window(log: Log, events: Iterable[FlightEvent]) -> tuple[float, float] | None:
     """Return the first and last time [s] to draw around a crash, with a fault shortly before it; None without one."""
     happened = list(events)
-    crash_us = min((event.time_us for event in happened if event.label == "crashed"), default=None)
+    crash_us = min((event.time_us for event in happened if event.label == CRASH), default=None)
     if crash_us is None:
         return None
     from_us = crash_us - round(1e6 * BEFORE_S)

@@ -155,13 +155,12 @@ class Cloud:
 
 def scatter(x_name: str, y_name: str, cloud: Cloud) -> Chart:
     """Return a metric over an input, one marker per run: circles passed, crosses failed."""
-    groups = [("passed", cloud.is_passed), ("failed", ~cloud.is_passed)]
+    groups = [("passed", cloud.is_passed, False), ("failed", ~cloud.is_passed, True)]
     if not cloud.has_criteria:
-        groups = [("runs", np.ones(len(cloud.y), bool))]
+        groups = [("runs", np.ones(len(cloud.y), bool), False)]
     data = []
-    for name, is_in in groups:
+    for name, is_in, bad in groups:
         rows = np.flatnonzero(is_in & np.isfinite(cloud.y)).tolist()
-        bad = name == "failed"
         marker: dict[str, Any] = {"symbol": "x" if bad else "circle", "size": 8, "color": FAULT if bad else "#93b7de"}
         marker["line"] = {"width": 0.6, "color": "#17407f"}
         own = {"x": [cloud.x[row] for row in rows], "y": [float(cloud.y[row]) for row in rows]}

@@ -41,7 +41,7 @@ SHOWN += ("has_position", "is_crashed", "pos_ned", "vel_ned", "q_bn", "omega_bod
 """What the answer to `status` has of the vehicle's status."""
 
 
-class Lines:
+class JsonLines:
     """Lines of JSON on a socket, read without blocking."""
 
     def __init__(self, connection: socket.socket) -> None:
@@ -77,7 +77,7 @@ class Lines:
 class Service:
     """A vehicle with its links, paced by the wall clock, which obeys requests."""
 
-    def __init__(self, lines: Lines, options: dict[str, Any]) -> None:
+    def __init__(self, lines: JsonLines, options: dict[str, Any]) -> None:
         self._lines = lines
         self._is_paused = bool(options["paused"])
         self._until_us: int | None = None
@@ -155,7 +155,7 @@ def main() -> None:
     """Serve a vehicle to the process at the other end of a socket."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C ends the parent, which then closes the socket
     with socket.socket(fileno=int(sys.argv[1])) as connection:
-        lines = Lines(connection)
+        lines = JsonLines(connection)
         first = lines.read(FIRST_S)
         if not first:
             return

@@ -34,7 +34,7 @@ from px4lockstep.scenario.commands import (
     SetWind,
     row_of_data,
 )
-from px4lockstep.service.child import Lines
+from px4lockstep.service.child import JsonLines
 from px4lockstep.timebase import seconds_to_us
 
 START_S = 600.0
@@ -69,7 +69,7 @@ class ServedVehicle:
     def __init__(self, options: ServeOptions, *, keeps: bool) -> None:
         self._options, self._keeps = options, keeps
         self._is_paused = options.paused
-        self._lines: Lines | None = None
+        self._lines: JsonLines | None = None
         self._process: Interpreter | None = None
         self._number = 0
         self._answers: dict[int, dict[str, Any]] = {}
@@ -95,7 +95,7 @@ class ServedVehicle:
                 arguments, number = [str(theirs.fileno())], theirs.fileno()
                 self._process = Interpreter.start("px4lockstep.service.child", arguments, pass_fds=(number,))
             stack.callback(self._process.end, END_S, END_S)
-            self._lines = Lines(ours)
+            self._lines = JsonLines(ours)
             self._lines.write(vars(self._options))
             first = self._next(START_S)
             if "error" in first:
