@@ -26,7 +26,8 @@ test-all: prepare  # long proofs too: many seeds, wall-clock flows, clean instal
 	$(PYTEST) -n $(WORKERS)
 	$(MAKE) test-oldest test-pythons test-aarch64
 
-prepare: export PIP_NO_COMPILE = 1  # tests import a part of what is installed
+# Tests import a part of what is installed.
+prepare: export PIP_NO_COMPILE = 1
 prepare: $(VENV)/installed  # compile, while development tools are installed, and lint and documentation are checked
 	$(MAKE) --no-print-directory --jobs=2 --output-sync=target warm lint docs collect
 
