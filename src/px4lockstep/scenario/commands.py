@@ -7,6 +7,7 @@ with the same commands: `CommandRow` is a line of `commands.jsonl`.
 import dataclasses
 import json
 import math
+import sys
 import typing
 from dataclasses import dataclass
 from functools import cache
@@ -14,10 +15,12 @@ from types import UnionType
 from typing import Any
 
 from px4lockstep.errors import InputError, suggestion
-from px4lockstep.reading import parse_json
+from px4lockstep.reading import json_number, parse_json
 from px4lockstep.timebase import MAX_US
 
-LARGEST = 2.0**53
+LARGEST = sys.float_info.max
+INFINITE = {"inf": math.inf, "-inf": -math.inf}
+"""Infinite numbers in a file, in which they are texts, because JSON has none; NaN is null."""
 ACCEPTED, TEMPORARILY_REJECTED, DENIED, UNSUPPORTED, FAILED = range(5)
 """Codes of results: the numbers of MAVLink's MAV_RESULT."""
 
@@ -274,24 +277,26 @@ class CommandRow:
 
     def to_json(self) -> str:
         """Return it as a line of a file, the same for equal rows."""
-        return json.dumps(self.data, separators=(",", ":"), ensure_ascii=False, allow_nan=False)
+        return json.dumps(self.data, separators=(",", ":"), allow_nan=False)
 
     @property
     def data(self) -> dict[str, Any]:
         """The object of its line."""
         values = dataclasses.asdict(self.command)
         line: dict[str, Any] = {"time_us": self.time_us, "arrival_s": round(self.arrival_s, 6)}
-        line |= {"command": self.command.name, "values": _without_nan(values)}
+        line |= {"command": self.command.name, "values": _plain(values)}
         return line | {"code": self.result.code, "text": self.result.text}
 
 
-def _without_nan(value: Any) -> Any:
-    """Return a value with None instead of NaN, which JSON lacks."""
+def _plain(value: Any) -> Any:
+    """Return a value as JSON has it: None instead of NaN, and infinite numbers as texts."""
     if isinstance(value, dict):
-        return {name: _without_nan(item) for name, item in value.items()}
+        return {name: _plain(item) for name, item in value.items()}
     if isinstance(value, list | tuple):
-        return [_without_nan(item) for item in value]
-    return None if isinstance(value, float) and not math.isfinite(value) else value
+        return [_plain(item) for item in value]
+    if not isinstance(value, float) or math.isfinite(value):
+        return value
+    return None if math.isnan(value) else str(value)
 
 
 def text_of(rows: typing.Iterable[CommandRow]) -> str:
@@ -326,11 +331,11 @@ def row_of_data(data: Any, where: str) -> CommandRow:
         hint = suggestion(name, COMMANDS) if isinstance(name, str) else ""
         hint = hint or f"; allowed: {', '.join(COMMANDS)}"
         raise InputError(f"{where}: command = {name!r:.40} is unknown{hint}")
-    code, text, arrival_s = data.get("code", ACCEPTED), data.get("text", ""), data.get("arrival_s", 0.0)
-    if code not in range(5) or not isinstance(text, str) or not isinstance(arrival_s, int | float):
+    code, text, arrival_s = data.get("code", ACCEPTED), data.get("text", ""), json_number(data.get("arrival_s", 0.0))
+    if code not in range(5) or not isinstance(text, str) or arrival_s is None or not math.isfinite(arrival_s):
         raise InputError(f"{where}: code must be 0 to 4, text a text and arrival_s a number")
     command = _made(COMMANDS[name], values, f"{where}: {name}")
-    return CommandRow(time_us, command, CommandResult(int(code), text), float(arrival_s))
+    return CommandRow(time_us, command, CommandResult(int(code), text), arrival_s)
 
 
 @cache
@@ -367,6 +372,8 @@ def _value(kind: Any, value: Any, where: str) -> Any:
         return value
     if float in allowed and value is None:
         return math.nan
+    if float in allowed and isinstance(value, str) and value in INFINITE:
+        return INFINITE[value]
     if isinstance(value, int | float) and not abs(value) <= LARGEST:
         raise InputError(f"{where} = {value!r:.40} is out of range; use null for a number that is not given")
     if isinstance(value, int) and int in allowed:
