@@ -1,5 +1,6 @@
 """`px4lockstep serve`: options, several vehicles, and its end."""
 
+import contextlib
 import os
 import signal
 import socket
@@ -12,6 +13,7 @@ from pymavlink.dialects.v20 import development
 from served_processes import served_process
 
 from px4lockstep.service.endpoint import ports_of
+from px4lockstep.view.server import DEFAULT_PORT
 
 WAIT_S = 60.0
 
@@ -102,3 +104,16 @@ def test_a_port_in_use_is_an_error_that_names_it(instance, tmp_path):
     assert list(tmp_path.iterdir()) == []
     assert f"UDP port {ports_of(instance)[0].bound} is in use" in finished.stderr
     assert "--instance" in finished.stderr
+
+
+def test_a_viewer_that_cannot_start_is_an_error_before_anything_is_written(instance, tmp_path):
+    """Its port is taken: by this test, or already."""
+    with socket.socket() as taken:
+        taken.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        with contextlib.suppress(OSError):
+            taken.bind(("127.0.0.1", DEFAULT_PORT))
+            taken.listen()
+        finished = run_command("serve", "x500", "--instance", str(instance), "--view", cwd=tmp_path)
+    assert finished.returncode == 2
+    assert f"port {DEFAULT_PORT} is in use" in finished.stderr
+    assert list(tmp_path.iterdir()) == []

@@ -2,6 +2,7 @@
 
 import base64
 import json
+import math
 import re
 import shutil
 
@@ -13,6 +14,7 @@ from px4lockstep.flights.exports import read_source
 from px4lockstep.log.export_source import ExportOptions
 from px4lockstep.log.exports import FORMATS
 from px4lockstep.reports import page
+from px4lockstep.reports.campaign_report import _plain
 from px4lockstep.reports.charts import Cloud, packed, scatter, stacked
 from px4lockstep.reports.flight_charts import flight_chart
 from px4lockstep.reports.page import BAD, GOOD, NONE, PageTable, ReportPage, safe_json
@@ -139,6 +141,14 @@ def test_labels_of_charts_are_escaped():
     cloud = Cloud([1.0], np.array([2.0]), ['<a href="https://example.org">run</a>'], np.array([True]), True)
     chart = scatter("<b>x</b>", "<i>y</i>", cloud)
     assert "<" not in json.dumps([chart.data, chart.layout])
+    words = Cloud(["<b>gusty</b>"], np.array([2.0]), ["run"], np.array([True]), True)
+    assert "<" not in json.dumps(scatter("x", "y", words).data)
+
+
+def test_numbers_of_a_campaign_that_are_missing_are_null():
+    """JSON has no NaN; a results table has NumPy's."""
+    values = [np.float64(1.5), np.float64("nan"), math.inf, None, np.int64(3)]
+    assert [_plain(value) for value in values] == [1.5, None, None, None, 3]
 
 
 def test_no_extreme_is_lost_and_long_logs_stay_small():

@@ -205,6 +205,8 @@ def test_invalid_uploads_are_denied_and_change_nothing(flown):
     assert result.code == DENIED
     assert "item 0" in result.text
     assert flown.status.mission.mission_id == 1
+    flown.give_all(SetMission(square(flown), -1))
+    assert flown.status.mission.mission_id == 2**32 - 1  # as MAVLink has it
     assert flown.give(SetFence((Item(0, 5001, (3.0, 0.0, 0.0, 0.0), 47.0, 8.0),))).code == DENIED
     assert flown.give(SetRally((Item(3, 16, x=47.0, y=8.0),))).code == DENIED
 

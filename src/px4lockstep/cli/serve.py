@@ -24,6 +24,7 @@ from px4lockstep.spec.spec import Spec
 ENDED, FAILED = 0, 1
 MAX_SPEED, MIN_SPEED = 1e4, 1e-2
 RUNS = Path("runs")
+Show = Callable[[VehicleStatus], None]
 
 
 def serve_spec(
@@ -52,6 +53,7 @@ def serve_spec(
     overrides = speed_overrides(loaded, factor)
     root = None if no_record else record or RUNS
     with interrupts.deferred(), ExitStack() as stack:
+        show = stack.enter_context(_shown(loaded, view))
         endpoints = []
         for number in range(instance, instance + count):
             folder = root if root is None or count == 1 else root / f"instance-{number}"
@@ -62,7 +64,7 @@ def serve_spec(
             endpoints.append(endpoint)
         if not as_json:
             _tell_addresses(endpoints, host)
-        error = _serve(ServiceLoop(endpoints, factor), endpoints, view=view)
+        error = _serve(ServiceLoop(endpoints, factor), endpoints[0].vehicle, show)
         for endpoint in endpoints:
             endpoint.close()
             endpoint.vehicle.close()
@@ -112,14 +114,13 @@ def _tell_addresses(endpoints: Sequence[Endpoint], host: str) -> None:
     sys.stdout.flush()
 
 
-def _serve(loop: ServiceLoop, endpoints: Sequence[Endpoint], *, view: bool) -> LockstepError | None:
-    """Serve until an interrupt, or an error of a flight."""
+def _serve(loop: ServiceLoop, vehicle: Vehicle, show: Show | None) -> LockstepError | None:
+    """Serve until an interrupt, or an error of a flight; show the first vehicle, if there is a viewer."""
     try:
-        with _shown(endpoints[0].vehicle.spec, view) as show:
-            while not interrupts.is_noted:
-                loop.step()
-                if show is not None:
-                    show(endpoints[0].vehicle.status)
+        while not interrupts.is_noted:
+            loop.step()
+            if show is not None:
+                show(vehicle.status)
     except KeyboardInterrupt:
         if not interrupts.is_noted:
             raise
@@ -129,7 +130,7 @@ def _serve(loop: ServiceLoop, endpoints: Sequence[Endpoint], *, view: bool) -> L
 
 
 @contextmanager
-def _shown(spec: Spec, is_wanted: bool) -> Iterator[Callable[[VehicleStatus], None] | None]:
+def _shown(spec: Spec, is_wanted: bool) -> Iterator[Show | None]:
     """Open the viewer if it is wanted; give a function that shows a status."""
     if not is_wanted:
         yield None

@@ -70,9 +70,8 @@ def _cloud(results: Results, key: str, metric: str) -> Cloud:
 
 def _plain(value: Any) -> float | int | None:
     """Return a number of a results table for JSON; None if it is missing or not finite."""
-    return (
-        value.item() if isinstance(value, np.generic) else value if value is not None and np.isfinite(value) else None
-    )
+    plain = value.item() if isinstance(value, np.generic) else value
+    return plain if plain is not None and np.isfinite(plain) else None
 
 
 def _runs(results: Results) -> list[str | PageTable]:

@@ -153,6 +153,10 @@ class Cloud:
     bounds: Sequence[float] = ()
 
 
+def _shown(value: Any) -> Any:
+    return escape(value) if isinstance(value, str) else value
+
+
 def scatter(x_name: str, y_name: str, cloud: Cloud) -> Chart:
     """Return a metric over an input, one marker per run: circles passed, crosses failed."""
     groups = [("passed", cloud.is_passed, False), ("failed", ~cloud.is_passed, True)]
@@ -163,7 +167,7 @@ def scatter(x_name: str, y_name: str, cloud: Cloud) -> Chart:
         rows = np.flatnonzero(is_in & np.isfinite(cloud.y)).tolist()
         marker: dict[str, Any] = {"symbol": "x" if bad else "circle", "size": 8, "color": FAULT if bad else "#93b7de"}
         marker["line"] = {"width": 0.6, "color": "#17407f"}
-        own = {"x": [cloud.x[row] for row in rows], "y": [float(cloud.y[row]) for row in rows]}
+        own = {"x": [_shown(cloud.x[row]) for row in rows], "y": [float(cloud.y[row]) for row in rows]}
         texts = [escape(cloud.texts[row]) for row in rows]
         data.append({"type": "scatter", "mode": "markers", "name": name, "marker": marker, "text": texts, **own})
     layout = _layout(360)

@@ -38,6 +38,8 @@ OnResult = Callable[[CommandResult], object]
 STREAMED = (commands.Setpoint, commands.Sticks)
 """Commands of which many follow one another, and about which there is nothing to tell."""
 SPARSE = 10
+UINT32 = 2**32 - 1
+"""The ids of uploads in MAVLink have 32 bits."""
 MAX_TEXTS = 1_000
 """Messages that are kept for `texts`; older ones are dropped."""
 
@@ -242,15 +244,15 @@ class Vehicle:
             return
         command, uploads = row.command, self._uploads
         if isinstance(command, commands.SetMission):
-            self._uploads = replace(uploads, count=len(command.items), mission_id=command.opaque_id)
+            self._uploads = replace(uploads, count=len(command.items), mission_id=command.opaque_id & UINT32)
             self._reached, self._item = -1, 0
         elif isinstance(command, commands.ClearMission):
             self._uploads = replace(uploads, count=0, mission_id=0)
             self._reached, self._item = -1, 0
         elif isinstance(command, commands.SetFence):
-            self._uploads = replace(uploads, fence_id=command.opaque_id)
+            self._uploads = replace(uploads, fence_id=command.opaque_id & UINT32)
         elif isinstance(command, commands.SetRally):
-            self._uploads = replace(uploads, rally_id=command.opaque_id)
+            self._uploads = replace(uploads, rally_id=command.opaque_id & UINT32)
 
     # -- end -------------------------------------------------------------------------------------------------------
 
