@@ -224,6 +224,17 @@ def test_a_circle_without_a_radius_is_ignored(flown):
     assert flown.give(SetFence((wrong,))).code == DENIED
 
 
+def test_a_lost_gps_takes_the_horizontal_position_only(flown):
+    """Descend lands from 20 m at MPC_LAND_SPEED, because the height is still known."""
+    flown.take_off(20.0)
+    flown.give_all(InjectFailure(4, 1))
+    status = flown.fly(5.0)
+    assert (status.nav_state, status.has_position, status.landed_state) == (12, False, 4)
+    assert status.vel_ned[2] == pytest.approx(0.7, abs=0.1)
+    assert -flown.fly(5.0).pos_ned[2] == pytest.approx(-status.pos_ned[2] - 3.5, abs=0.5)
+    assert not flown.until(lambda status: not status.armed, 40.0).is_crashed
+
+
 def test_a_geofence_set_in_flight_acts(flown):
     """GF_ACTION 2 holds the vehicle where it leaves the fence."""
     flown.take_off(5.0)

@@ -20,7 +20,7 @@ ESTIMATE_ERROR = record([("pos_ned", "f8", 3), ("vel_ned", "f8", 3), ("yaw", "f8
 
 ESTIMATE_FAULTS = record(
     [
-        ("dropout", "i8"),  # 1: no position and velocity; attitude and rates continue
+        ("dropout", "i8"),  # 1: no position and velocity, 2: height and its rate continue; attitude and rates do
         ("bias", ESTIMATE_ERROR),  # constant error
         ("drift", ESTIMATE_ERROR),  # error growth per second, for as long as it is set
     ]

@@ -15,6 +15,7 @@ import numpy.typing as npt
 from px4lockstep.autopilots.base import Session
 from px4lockstep.errors import InputError
 from px4lockstep.jit import interpreted, view
+from px4lockstep.plant.layout import HORIZONTAL_DROPOUT
 from px4lockstep.scenario import commands
 from px4lockstep.scenario.actions import EVENT, apply_action
 from px4lockstep.scenario.commands import DENIED, UNSUPPORTED, CommandResult, CommandRow, FlightCommand
@@ -131,6 +132,8 @@ class CommandStage:
                 result = self._act(action | own)
                 if not result.is_accepted:
                     return result
+        if (command.unit, command.failure) == (GPS, OFF):  # the height continues, as from a barometer
+            self._core["bus"]["scenario"]["estimate_faults"]["dropout"] = HORIZONTAL_DROPOUT
         return CommandResult()
 
     def _act(self, arguments: dict[str, Any]) -> CommandResult:

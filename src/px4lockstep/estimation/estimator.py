@@ -38,7 +38,7 @@ from px4lockstep.math.trigonometry import sincos
 from px4lockstep.part import EachAxis, Part, Period, Seconds, entry
 from px4lockstep.part.kinds import CODE, Options, PythonKind, folder_entry, kind_or_class, number_of, options_entry
 from px4lockstep.plant import layout
-from px4lockstep.plant.layout import ATT_START, OMEGA_START, RIGID_BODY_STATES, VEL_START
+from px4lockstep.plant.layout import ATT_START, HORIZONTAL_DROPOUT, OMEGA_START, RIGID_BODY_STATES, VEL_START
 from px4lockstep.timebase import check_us, ticks_of
 
 TRUTH, NOISY_DELAYED = range(2)
@@ -213,8 +213,8 @@ def add_fault_errors(estimator, faults):
 
 
 @kernel
-def publish(sample, has_position, estimate):
-    """Write a sample to the estimate; position and velocity only if `has_position`, otherwise they hold."""
+def publish(sample, has_position, has_height, estimate):
+    """Write a sample to the estimate; position and velocity that are lost hold."""
     x = sample.x
     for i in range(4):
         estimate.q_bn[i] = x[ATT_START + i]
@@ -224,6 +224,9 @@ def publish(sample, has_position, estimate):
         for i in range(3):
             estimate.pos_ned[i] = x[i]
             estimate.vel_ned[i] = x[VEL_START + i]
+    elif has_height:
+        estimate.pos_ned[2] = x[2]
+        estimate.vel_ned[2] = x[VEL_START + 2]
 
 
 @kernel
@@ -241,8 +244,9 @@ def step_estimator(estimator, state, scenario, estimate):
     # At the first tick there is no earlier value to hold.
     is_first = estimator.tick == 0
     if is_first or scenario.faults.sensor_fault_mask & layout.SENSOR_FAULT_EST_FREEZE == 0:
-        is_dropped = scenario.estimate_faults.dropout != 0
-        publish(sample, is_first or not is_dropped, estimate)
+        dropout = scenario.estimate_faults.dropout
+        is_dropped = dropout != 0
+        publish(sample, is_first or not is_dropped, dropout == HORIZONTAL_DROPOUT, estimate)
         estimate.is_valid = 0.0 if is_dropped else 1.0
     estimator.tick += 1
 

@@ -167,7 +167,13 @@ COLUMNS: tuple[Column, ...] = (
         for each in KINDS
         for shape, needs in [("rotors", "aircraft") if each.form == FRACTIONS else ("", "")]
     ),
-    Column("est_fault_dropout", "1", "", "1: no position and velocity", "bus.scenario.estimate_faults.dropout"),
+    Column(
+        "est_fault_dropout",
+        "1",
+        "",
+        "1: no position and velocity, 2: no horizontal ones",
+        "bus.scenario.estimate_faults.dropout",
+    ),
     *(
         Column(f"est_{kind}_{name}", unit, shape, f"fault: {what} of {part}", f"{ESTIMATE_FAULTS}.{kind}.{name}")
         for kind, what, units in (("bias", "error", "m m/s rad rad/s"), ("drift", "drift", "m/s m/s^2 rad/s rad/s^2"))

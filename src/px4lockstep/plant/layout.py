@@ -44,6 +44,9 @@ REGIME_BITS = 63
 COMMAND = record([("motors", "f8", MAX_MOTORS), ("servos", "f8", MAX_SERVOS)])
 """Motor commands in [0, 1] and servo commands in [-1, 1]."""
 
+HORIZONTAL_DROPOUT = 2
+"""Value of `estimate_faults.dropout` while only the horizontal position and velocity are lost, as without GPS."""
+
 SENSOR_FAULT_GYRO, SENSOR_FAULT_ACCEL, SENSOR_FAULT_MAG, SENSOR_FAULT_BARO, SENSOR_FAULT_GPS = 1, 2, 4, 8, 16
 SENSOR_FAULT_EST_FREEZE = 32  # the estimate is frozen; the others are faults of sensors
 

@@ -290,12 +290,18 @@ def fly_leg(task, leg, estimate, dt_s):
 
 
 @kernel
-def descend_blindly(task, estimate):
-    """Write a setpoint that needs no position: zero horizontal and a slight downward acceleration."""
+def descend_blindly(task, estimate, has_height):
+    """Write a setpoint without a position: zero horizontal acceleration, and the landing speed if height is known.
+
+    Otherwise the vehicle accelerates slightly downwards.
+    """
     ask_for_nothing(task.setpoint)
     task.setpoint.acc_ned[0] = 0.0
     task.setpoint.acc_ned[1] = 0.0
-    task.setpoint.acc_ned[2] = BLIND_DESCENT_M_S2
+    if has_height:
+        task.setpoint.vel_ned[2] = task.land_speed_m_s
+    else:
+        task.setpoint.acc_ned[2] = BLIND_DESCENT_M_S2
     task.setpoint.yaw = heading_of(estimate)
     task.wants_takeoff = 0
     task.is_active = 0

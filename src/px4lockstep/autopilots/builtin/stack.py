@@ -45,7 +45,7 @@ from px4lockstep.autopilots.requests import (
     TAKEOFF_MODE,
 )
 from px4lockstep.jit import kernel, record
-from px4lockstep.plant.layout import MAX_MOTORS
+from px4lockstep.plant.layout import HORIZONTAL_DROPOUT, MAX_MOTORS
 from px4lockstep.scenario.setpoint_rows import ATTITUDE, RATES, TRAJECTORY
 
 BUILTIN = record(
@@ -83,7 +83,7 @@ BATTERY_SCALE_MAX = 1.3
 
 
 @kernel
-def run_flight_task(a, t_us, estimate):
+def run_flight_task(a, t_us, estimate, has_height):
     """Compute this tick's trajectory setpoint."""
     task = a.flight_task
     if a.commander.mode == OFFBOARD_MODE:
@@ -95,7 +95,7 @@ def run_flight_task(a, t_us, estimate):
         task.is_active = 0
         return
     if a.commander.mode == DESCEND_MODE or not has_position(estimate):
-        flight_task.descend_blindly(task, estimate)
+        flight_task.descend_blindly(task, estimate, has_height)
         return
     if a.commander.mode == ORBIT_MODE:
         fly_orbit(a.guided, task, estimate, a.period_s)
@@ -145,13 +145,14 @@ def prepare_position_control(a, dt_s):
 
 
 @kernel
-def run_position_control(a, t_us, dt_s, bus):
-    """Convert the trajectory setpoint to an attitude setpoint."""
+def run_position_control(a, t_us, dt_s, bus, has_height):
+    """Convert the trajectory setpoint to an attitude setpoint; without a position, the height may be known."""
     control, task = a.position, a.flight_task
     is_blind = task.is_active == 0 and a.commander.mode != OFFBOARD_MODE
+    n_lost = 2 if has_height else 3
     if is_blind:
         # Without a velocity there is no error to correct; the integrators hold the trim for weight and wind.
-        for i in range(3):
+        for i in range(n_lost):
             control.vel[i] = math.nan
             task.setpoint.acc_ned[i] += control.integral[i]
     armed_for_us = t_us - a.commander.armed_us
@@ -161,7 +162,7 @@ def run_position_control(a, t_us, dt_s, bus):
     prepare_position_control(a, dt_s)
     position_control.control_position(control, bus.estimate, dt_s)
     if is_blind:
-        for i in range(3):
+        for i in range(n_lost):
             control.vel[i] = 0.0
             control.acc[i] = 0.0
     elif a.hover.is_on != 0 and a.takeoff.state >= FLIGHT:
@@ -276,15 +277,16 @@ def step_builtin(a, t_us, bus, given):
     if is_due(a.navigator_module, t_us):
         is_grounded = is_landed or (a.takeoff.state < RAMPUP and a.commander.is_armed_in_air == 0)
         navigate(a.navigator, t_us, mode, a.commander.missions, estimate, is_grounded)
+    has_height = bus.scenario.estimate_faults.dropout == HORIZONTAL_DROPOUT
     if is_automatic:
-        run_flight_task(a, t_us, estimate)
+        run_flight_task(a, t_us, estimate, has_height)
 
     dt_s = elapsed_s(a.position_module, t_us, 0.002, 0.04)
     if is_due(a.position_module, t_us):
-        if has_position(estimate):
+        if has_position(estimate) or has_height:
             position_control.filter_velocity(a.position, estimate, dt_s)
         if is_automatic and kind == TRAJECTORY:
-            run_position_control(a, t_us, dt_s, bus)
+            run_position_control(a, t_us, dt_s, bus, has_height)
     if kind != TRAJECTORY:
         bypass_position_control(a, estimate, out)
     if is_due(a.attitude_module, t_us) and a.has_attitude_sp != 0 and kind != RATES:
