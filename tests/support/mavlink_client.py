@@ -7,7 +7,7 @@ import fcntl
 import math
 import socket
 import tempfile
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 from pymavlink.dialects.v20 import development
@@ -22,15 +22,20 @@ NANS = (math.nan,) * 7
 
 
 @contextmanager
-def own_served_instance():
-    """Reserve an instance with a lock, from the last down: tests of other processes serve vehicles, too."""
-    for number in reversed(range(20, MAX_INSTANCE + 1)):
-        with (Path(tempfile.gettempdir()) / f"px4lockstep-tests-served-{number}").open("w") as file:
+def own_served_instance(count=1):
+    """Reserve consecutive instances with locks, from the last down, and yield the first.
+
+    Tests of other processes serve vehicles, too.
+    """
+    for first in reversed(range(20, MAX_INSTANCE + 2 - count)):
+        with ExitStack() as stack:
             try:
-                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                for number in range(first, first + count):
+                    path = Path(tempfile.gettempdir()) / f"px4lockstep-tests-served-{number}"
+                    fcntl.flock(stack.enter_context(path.open("w")), fcntl.LOCK_EX | fcntl.LOCK_NB)
             except BlockingIOError:
                 continue
-            yield number
+            yield first
             return
     raise AssertionError("tests of other processes have all instances")
 

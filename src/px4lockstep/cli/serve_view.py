@@ -6,6 +6,7 @@ from px4lockstep.log.events import mode_name
 from px4lockstep.service.status import VehicleStatus
 from px4lockstep.spec.spec import Spec
 from px4lockstep.view import LiveView
+from px4lockstep.view.server import ANY_PORT
 
 INTERVAL_S = 0.04
 """Wall-clock time between two poses."""
@@ -15,7 +16,7 @@ class LivePage:
     """A page with the vehicle, which `show` moves."""
 
     def __init__(self, spec: Spec) -> None:
-        self._view = LiveView(spec)
+        self._view = LiveView(spec, port=ANY_PORT)
         self._shown_s = 0.0
 
     @property

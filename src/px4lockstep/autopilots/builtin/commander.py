@@ -10,9 +10,8 @@ Requests for setpoint mode, and the loss of setpoints: `offboard`.
 Failsafes in flight, by descending priority; a later one does not override an earlier one:
 
 * position lost for a second: descend with the tilt that has held the vehicle and slightly less thrust, because there is
-  no position to hold. If the height is still known, descend at MPC_LAND_SPEED.
-  The vehicle does the same before that second is over, but the mode stays and continues if the
-  position returns;
+  no position to hold; at MPC_LAND_SPEED, if the height is still known. The vehicle does the same before that second is
+  over, but the mode stays and continues if the position returns;
 * motor failure: land (`motor_failure`);
 * battery, when its warning level rises, by COM_LOW_BAT_ACT: 0 only warns, 1 returns at critical, 2 lands at critical, 3
   returns at critical and lands at emergency;
