@@ -39,6 +39,13 @@ class Forked:
                 time.sleep(LOOK_S)
         return self.returncode
 
+    def poll(self):
+        """Return the exit code; None while it runs."""
+        try:
+            return self.wait(0.0)
+        except subprocess.TimeoutExpired:
+            return None
+
     def terminate(self):
         """Request the end."""
         os.kill(self.pid, signal.SIGTERM)
