@@ -1,5 +1,6 @@
 """`px4lockstep serve`: options, several vehicles, and its end."""
 
+import json
 import os
 import signal
 import socket
@@ -14,7 +15,9 @@ from served_processes import served_process
 
 import px4lockstep.cli.serve
 from px4lockstep import InputError
+from px4lockstep.scenario.commands import Arm, Land, Takeoff
 from px4lockstep.service.endpoint import ports_of
+from px4lockstep.service.vehicle import Vehicle
 
 WAIT_S = 60.0
 
@@ -111,3 +114,17 @@ def test_a_viewer_that_cannot_start_is_an_error_before_anything_is_written(insta
     with pytest.raises(InputError, match="the viewer needs viser"):
         px4lockstep.cli.serve.serve_spec("x500", False, "1", instance, 1, "127.0.0.1", False, True, False)
     assert list(tmp_path.iterdir()) == []
+
+
+def test_the_folder_of_a_served_flight_is_flown_again_with_its_commands(tmp_path):
+    """By `run`: to the same digest, and with the same verdict."""
+    vehicle = Vehicle("x500", record=tmp_path)
+    for command, seconds in ((Arm(), 1), (Takeoff(), 8), (Land(), 12)):
+        vehicle.submit(command)
+        vehicle.run_until(vehicle.time_us + 1_000_000 * seconds)
+    vehicle.close()
+    (folder,) = vehicle.folders
+    again = run_command("run", str(folder), "--no-plots", "--out", "again", "--json", cwd=tmp_path)
+    flown = json.loads(again.stdout)
+    assert (flown["digest"], flown["outcome"]) == (vehicle.last_run.digest, "flown")
+    assert (tmp_path / "again" / "commands.jsonl").exists()

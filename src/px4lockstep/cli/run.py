@@ -17,13 +17,13 @@ from px4lockstep.cli.output import print_json, write_err, write_out
 from px4lockstep.cli.progress import working
 from px4lockstep.engine.simulation import Simulation
 from px4lockstep.errors import OutputError, SimulationError
-from px4lockstep.flights.folder import PX4_LOG, RunFolder, summary_of
+from px4lockstep.flights.folder import COMMANDS, PX4_LOG, RunFolder, summary_of
 from px4lockstep.flights.latest import spec_source
-from px4lockstep.flights.run import Run, fly
+from px4lockstep.flights.run import Run, fly, read_commands
 from px4lockstep.flights.tables import run_rows
 from px4lockstep.spec.build import Flight, build
 from px4lockstep.spec.load import load_spec
-from px4lockstep.spec.spec import Spec
+from px4lockstep.spec.spec import Spec, with_commands
 
 if TYPE_CHECKING:
     from px4lockstep.cli.crash import Told
@@ -74,9 +74,11 @@ def run_spec(
     seeds = [] if seed is None else [f"aircraft.seed={seed}"]
     files = {} if params is None else {"autopilot.params_file": str(params)}
     files |= {} if mission is None else {"px4.mission_path": mission}
-    loaded = load_spec(
-        spec_source(spec), files, [*settings, *seeds], events=parse_events(events), trust=trust, compat=compat
-    )
+    source = spec_source(spec)
+    loaded = load_spec(source, files, [*settings, *seeds], events=parse_events(events), trust=trust, compat=compat)
+    given = Path(source).with_name(COMMANDS)
+    if source != spec and given.exists():  # the folder of a served flight
+        loaded = with_commands(loaded, read_commands(given))
     if loaded.run.mode == "replay":
         from px4lockstep.cli.replay import replay_run
 
