@@ -109,6 +109,15 @@ def test_a_landing_is_detected_once_in_missions_and_returns_too(flown):
     assert landings == ["Takeoff detected", "Landing detected"] * 3
 
 
+def test_a_mission_is_complete_when_its_last_item_begins_the_return(flown):
+    """As PX4 reports it, not only after the landing."""
+    items = (flown.waypoint(0.0, 0.0, 6.0, 22), flown.waypoint(8.0, 0.0, 6.0), Item(2, 20))
+    flown.give_all(SetMission(items, 1), SetMode(MISSION), Arm())
+    status = flown.until(lambda status: status.nav_state == RETURN, 60.0)
+    assert status.armed
+    assert (status.mission.state, status.mission.reached) == (5, 2)
+
+
 def test_a_takeoff_by_altitude_above_sea_level(flown):
     """Ground stations give the altitude above sea level, and arm afterwards."""
     flown.give_all(Takeoff(flown.home.alt_amsl_m + 8.0), Arm())

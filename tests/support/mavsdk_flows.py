@@ -25,6 +25,8 @@ from mavsdk.telemetry import FlightMode, LandedState
 HOME = (47.397742, 8.545594, 488.0)
 M_PER_DEG = 111_195.0
 WAIT_S = 60.0
+DOWN_S = 4 * WAIT_S
+"""A return from 60 m at real time takes longer than a minute."""
 """Wall-clock time for what must happen, on a busy machine."""
 
 
@@ -72,7 +74,7 @@ async def wait_for_mode(drone, mode):
 
 
 async def wait_disarmed(drone):
-    await first(drone.telemetry.armed(), lambda value: not value)
+    await first(drone.telemetry.armed(), lambda value: not value, DOWN_S)
 
 
 async def take_off(drone, height_m=2.5):

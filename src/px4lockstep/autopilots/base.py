@@ -274,6 +274,10 @@ class Session:
         """Return where home is in the local frame."""
         return 0.0, 0.0, 0.0
 
+    def returns_as_item(self, core: Record) -> bool:
+        """Return whether the vehicle returns because the last item of its mission says so."""
+        return False
+
     def uploaded_item(self, item: int) -> int:
         """Return the number in the uploaded mission of an item, which may have more items than are flown."""
         return item

@@ -341,15 +341,16 @@ class StatusReader:
         return force
 
     def _mission(self, pilot: Any, nav_state: int, reached: int, uploads: Uploads) -> MissionStatus:
+        session = self._simulation.autopilot
         state, item = NOT_STARTED, int(pilot["mission_item"])
         if not uploads.count:
             state = NO_MISSION
-        elif pilot["mission_finished"]:
-            state = COMPLETE
+        elif pilot["mission_finished"] or session.returns_as_item(self._simulation.records):
+            state = COMPLETE  # PX4: at the start of the return
         elif pilot["armed"] and nav_state == MISSION_MODE:
             state = ACTIVE
         elif reached >= 0 or item > 0:
             state = PAUSED
-        current = self._simulation.autopilot.uploaded_item(item)
+        current = session.uploaded_item(item)
         ids = uploads.mission_id, uploads.fence_id, uploads.rally_id
         return MissionStatus(uploads.count, current, reached, state, *ids)

@@ -248,6 +248,15 @@ def test_a_mode_that_nobody_commanded_is_a_failsafe():
     assert px4.status.failsafe == 0
 
 
+def test_the_name_of_a_message_is_not_the_cause_of_a_failsafe():
+    """PX4 rejects a setpoint, and returns because there are none: no position was lost."""
+    px4 = Px4()
+    px4.fly(0)
+    px4.say("SET_POSITION_TARGET_LOCAL_NED invalid\t")
+    px4.mode(RETURN_MODE, commanded=MISSION_MODE)
+    assert px4.status.failsafe == 5
+
+
 @pytest.mark.parametrize(
     ("said", "mode", "failsafe"),
     [

@@ -10,7 +10,7 @@ from px4lockstep.autopilots.area import Place, area_of, check_area
 from px4lockstep.autopilots.base import LANDING_PHASE, TAKEOFF_PHASE, Record, Session, landing_of
 from px4lockstep.autopilots.builtin.control_model import ControlModel
 from px4lockstep.autopilots.builtin.flight_task import LAND, TAKEOFF
-from px4lockstep.autopilots.builtin.items import MAX_ITEMS
+from px4lockstep.autopilots.builtin.items import MAX_ITEMS, RETURN_ITEM
 from px4lockstep.autopilots.builtin.mission import check_distance, write_mission
 from px4lockstep.autopilots.builtin.orders import LocalFrame, Orders
 from px4lockstep.autopilots.builtin.parameters import RETURN_HOME_OR_RALLY, RETURN_RALLY, USED, Params
@@ -198,6 +198,12 @@ class BuiltinSession(Session):
         """Return where home is in the local frame."""
         north_m, east_m, down_m = core["builtin"]["navigator"]["rally"]["home_ned"][0].tolist()
         return north_m, east_m, down_m
+
+    def returns_as_item(self, core: Record) -> bool:
+        """Return whether the vehicle returns because the last item of its mission says so."""
+        nav = core["builtin"]["navigator"]
+        item = nav["items"][0, nav["current"][0]]
+        return self.selected_mode(core) == RETURN_MODE and int(item["command"]) == RETURN_ITEM
 
     def uploaded_item(self, item: int) -> int:
         """Return the number in the uploaded mission of an item."""

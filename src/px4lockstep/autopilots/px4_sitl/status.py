@@ -10,6 +10,7 @@ How PX4 v1.17.0 and its development version of August 2026 report:
 * STATUSTEXT comes in chunks of 50 bytes, often with a tab at the end.
 """
 
+import re
 import struct
 from collections.abc import Sequence
 from typing import Any
@@ -27,7 +28,7 @@ MISSION_ACTIVE, MISSION_COMPLETE = 3, 5
 
 GEOFENCE, BATTERY, MOTOR, POSITION, OTHER = 1, 2, 3, 4, 5
 WORDS = (("battery", BATTERY), ("geofence", GEOFENCE), ("motor failure", MOTOR), ("position", POSITION))
-"""Failsafes, numbered as in the log, by words of PX4's status texts."""
+"""Failsafes, numbered as in the log, by words of PX4's status texts; names of messages are other words."""
 
 TEXT = struct.Struct("<B50sHB")
 """STATUSTEXT: severity, text, id, and number of the chunk."""
@@ -183,5 +184,5 @@ class Status:
     def _set_failsafe(self, time_us: int) -> None:
         if self.failsafe in (0, OTHER):
             said = " ".join(self._texts.since(time_us - CAUSE_US)).lower()
-            named = next((number for word, number in WORDS if word in said), OTHER)
+            named = next((number for word, number in WORDS if re.search(rf"\b{word}\b", said)), OTHER)
             self.failsafe = POSITION if self.mode == DESCEND else named
