@@ -131,7 +131,7 @@ def run_task(autopilots, rows_of_estimate, log):
     """Fly the navigator's leg with a vehicle that follows immediately."""
     a, estimate = autopilots[0], rows_of_estimate[0]
     for k in range(len(log)):
-        run_flight_task(a, 0, estimate)
+        run_flight_task(a, 0, estimate, False)
         sp = a.flight_task.setpoint
         log[k] = sp
         for i in range(3):

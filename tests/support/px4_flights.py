@@ -90,7 +90,7 @@ def answer_tick(a, t_us, bus, recorded, answer, motors):
         navigate(a.navigator, t_us, a.commander.mode, a.commander.missions, estimate, is_landed)
     answer.mission_item = a.navigator.current
     if is_automatic:
-        run_flight_task(a, t_us, estimate)
+        run_flight_task(a, t_us, estimate, False)
     task = a.flight_task.setpoint
     for i in range(3):
         answer.pos_sp_ned[i] = task.pos_ned[i]
@@ -108,7 +108,7 @@ def answer_tick(a, t_us, bus, recorded, answer, motors):
     if is_due(a.position_module, t_us):
         filter_velocity(a.position, estimate, dt_s)
         if is_automatic:
-            run_position_control(a, t_us, dt_s, bus)
+            run_position_control(a, t_us, dt_s, bus, False)
             a.attitude.yawspeed_sp = px4.yawspeed_sp
     for i in range(4):
         answer.q_sp[i] = out.q_sp[i]

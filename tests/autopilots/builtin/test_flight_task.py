@@ -161,10 +161,20 @@ def test_a_landing_holds_its_initial_heading():
 def test_a_blind_descent_needs_no_position():
     """Level, slightly less thrust, the current heading; afterwards the task has to be activated again."""
     task = Task()
-    task.call(descend_blindly, (math.nan, 0.0, 0.0), q_bn=(HALF, 0.0, 0.0, HALF))
+    task.call(descend_blindly, (math.nan, 0.0, 0.0), False, q_bn=(HALF, 0.0, 0.0, HALF))
     setpoint = task["setpoint"]
     assert setpoint["acc_ned"].tolist() == [0.0, 0.0, 0.3]
     assert np.isnan(setpoint["pos_ned"]).all()
     assert np.isnan(setpoint["vel_ned"]).all()
     assert setpoint["yaw"] == pytest.approx(math.pi / 2.0, abs=1e-12)
     assert (task["is_active"], task["wants_takeoff"]) == (0, 0)
+
+
+def test_a_descent_with_a_known_height_has_the_landing_speed():
+    """As after the loss of GPS: vertically a velocity instead of an acceleration."""
+    task = Task()
+    task.call(descend_blindly, (math.nan, 0.0, -20.0), True)
+    setpoint = task["setpoint"]
+    assert setpoint["acc_ned"][:2].tolist() == [0.0, 0.0]
+    assert np.isnan(setpoint["acc_ned"][2])
+    assert setpoint["vel_ned"][2] == task["land_speed_m_s"] > 0.0
