@@ -90,8 +90,8 @@ def test_two_vehicles_are_served_by_one_command():
         (["--host", "256.1.1.1"], "can't open UDP port"),
     ],
 )
-def test_wrong_options_are_errors(tmp_path, options, text):
-    finished = run_command("serve", "x500", "--instance", "0", *options, cwd=tmp_path)
+def test_wrong_options_are_errors(instance, tmp_path, options, text):
+    finished = run_command("serve", "x500", "--instance", str(instance), *options, cwd=tmp_path)
     assert finished.returncode in (1, 2)
     assert text in finished.stderr
     assert "Traceback" not in finished.stderr

@@ -221,10 +221,9 @@ class Vehicle:
 
     def _note_progress(self) -> None:
         """Note which item of the mission was completed last."""
-        pilot, session = self._simulation.bus.autopilot, self._simulation.autopilot
-        uploaded, item = session.uploaded_item, int(pilot.mission_item)
-        is_over = pilot.mission_finished or session.returns_as_item(self._simulation.records)
-        if is_over and self._uploads.count:
+        pilot, uploaded = self._simulation.bus.autopilot, self._simulation.autopilot.uploaded_item
+        item = int(pilot.mission_item)
+        if pilot.mission_finished and self._uploads.count:
             self._reached = uploaded(item)
         elif item > self._item:
             self._reached = uploaded(item - 1)
