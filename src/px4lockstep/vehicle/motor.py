@@ -56,7 +56,8 @@ def spin_acceleration(propulsion, omega, current_a, torque_nm):
     """Return ω̇; a rotor at rest does not start to spin backwards."""
     drive = propulsion.ke * max(0.0, current_a - propulsion.i0_a)
     acceleration = (drive - torque_nm - propulsion.viscous_nm_s * omega) * propulsion.inverse_rotor_inertia
-    return 0.0 if omega <= 0.0 and acceleration < 0.0 else acceleration
+    least = 0.0 if omega <= 0.0 else -math.inf  # known early; a condition on the acceleration would delay it
+    return max(acceleration, least)
 
 
 @kernel

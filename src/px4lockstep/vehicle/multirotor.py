@@ -140,16 +140,23 @@ def left_of_thrust(faults, i, thrust):
     return thrust * (1.0 - faults.thrust_loss[i]) if (faults.motor_weak_mask >> i) & 1 else thrust
 
 
+@inlined_kernel
+def hold_bus_current(m, b, current_a, dstate):
+    """Write the current of a bus to the slots of its batteries, for `write_battery_rates`."""
+    for j in range(m.power.n_batteries):
+        if m.power.batteries[j].bus == b:
+            dstate.x[m.i_soc + j] = current_a
+
+
 @kernel
-def write_battery_rates(m, b, state, current_a, dstate):
-    """Write the derivatives of the batteries of a bus, which share its current."""
+def write_battery_rates(m, state, dstate):
+    """Write the derivatives of the batteries, which share the current of their bus (`hold_bus_current`)."""
     for j in range(m.power.n_batteries):
         battery = m.power.batteries[j]
-        if battery.bus == b:
-            i_soc, i_v1 = m.i_soc + j, m.i_v1 + j
-            rates = charge_rates(battery, state.x[i_soc], state.x[i_v1], battery.share * current_a)
-            dstate.x[i_soc] = rates[0]
-            dstate.x[i_v1] = rates[1]
+        i_soc, i_v1 = m.i_soc + j, m.i_v1 + j
+        rates = charge_rates(battery, state.x[i_soc], state.x[i_v1], battery.share * dstate.x[i_soc])
+        dstate.x[i_soc] = rates[0]
+        dstate.x[i_v1] = rates[1]
 
 
 @kernel
@@ -221,7 +228,7 @@ def rhs(state, inputs, m, dstate):
             gx += spin * reaction[0]
             gy += spin * reaction[1]
             gz += spin * reaction[2]
-        write_battery_rates(m, b, state, bus_a, dstate)
+        hold_bus_current(m, b, bus_a, dstate)
 
     if m.rotor_drag != NO_ROTOR_DRAG:
         force, moment = rotor_drag_wrench(m, state, density, v_air_rel_vehicle, omega_body)
@@ -263,6 +270,8 @@ def rhs(state, inputs, m, dstate):
     angular = angular_acceleration(m.body, omega_body, torque_body, momentum)
     dx[OMEGA_START], dx[OMEGA_START + 1], dx[OMEGA_START + 2] = angular
 
+    # Last, where few values are live: calls within the loop over the buses would spill the sums.
+    write_battery_rates(m, state, dstate)
     write_actuator_rates(m.actuation, m, state, inputs, dstate)
 
 

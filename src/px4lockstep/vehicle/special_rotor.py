@@ -22,7 +22,7 @@ from px4lockstep.plant.layout import OUTPUTS, STATE
 from px4lockstep.vehicle.ground_effect import thrust_gain
 from px4lockstep.vehicle.kinematics import air_rel_vehicle, attitude, axial_velocity
 from px4lockstep.vehicle.motor import commanded_speed, lagged_regime, lagged_spin, motor_current, spin_acceleration
-from px4lockstep.vehicle.multirotor import MULTIROTOR, connected_voltage, left_of_thrust, write_battery_rates
+from px4lockstep.vehicle.multirotor import MULTIROTOR, connected_voltage, hold_bus_current, left_of_thrust
 from px4lockstep.vehicle.power import BISECTIONS, avionics_current, drawn_by_avionics, open_voltage
 from px4lockstep.vehicle.propeller_table import load_value, speed_value
 from px4lockstep.vehicle.propulsion import inflow_factors, propeller_load
@@ -134,7 +134,7 @@ def rotor_thrust(m, i, state, inputs, dcm, thrust):
 
 @kernel
 def write_special_rates(state, inputs, m, dstate):
-    """Write ω̇ of the rotors and the derivatives of the batteries, and the sums that `rhs` forms to the first slots."""
+    """Write ω̇ of the rotors and the currents of the buses, and the sums that `rhs` forms to the first slots."""
     dx = dstate.x
     fx, fy, fz = 0.0, 0.0, 0.0
     tx, ty, tz = 0.0, 0.0, 0.0
@@ -165,7 +165,7 @@ def write_special_rates(state, inputs, m, dstate):
             h, g = omega * rotor.inertia_ratio, spin * rotor.inertia_ratio
             hx, hy, hz = hx + h * reaction[0], hy + h * reaction[1], hz + h * reaction[2]
             gx, gy, gz = gx + g * reaction[0], gy + g * reaction[1], gz + g * reaction[2]
-        write_battery_rates(m, b, state, bus_a, dstate)
+        hold_bus_current(m, b, bus_a, dstate)
     dx[0], dx[1], dx[2] = fx, fy, fz
     dx[3], dx[4], dx[5] = tx, ty, tz
     dx[6], dx[7], dx[8] = hx, hy, hz
