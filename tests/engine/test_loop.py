@@ -8,7 +8,7 @@ from fleet import iris
 
 from px4lockstep.engine import loop
 from px4lockstep.engine import timeline as tl
-from px4lockstep.engine.core import LOG_ROW
+from px4lockstep.engine.log_layout import layout_of, words_of
 from px4lockstep.engine.simulation import Simulation
 from px4lockstep.engine.timeline import Explicit, Periodic, Timeline
 from px4lockstep.environment.gust import Gust
@@ -16,7 +16,6 @@ from px4lockstep.environment.wind import Wind
 from px4lockstep.errors import InputError, InvariantError, SimulationError, StateError
 from px4lockstep.integrators.solver import Integrator
 from px4lockstep.jit import interpreted, view
-from px4lockstep.jit.records import RecordRows
 from px4lockstep.plant.models import FreeFall, Oscillator, UserPlant
 from px4lockstep.sensors.suite import no_sensors
 
@@ -412,14 +411,14 @@ class Broken:
 def test_a_row_of_the_log_is_counted_once_complete():
     """The count is incremented after the last number of the row is written."""
     simulation = Simulation(FreeFall(), Timeline(1_000, log=Periodic(100)))
-    core, log, logged = np.array([simulation.core]), np.zeros(2, LOG_ROW), np.zeros(1, np.int64)
-    sim = view(core, writable=True)
+    core, layout, logged = np.array([simulation.core]), layout_of(simulation.row_widths), np.zeros(1, np.int64)
+    sim, log = view(core, writable=True), np.zeros((2, layout.words), np.int64)
     write = interpreted(loop.log_row)
     off = view(no_sensors(), writable=True)
     with pytest.raises(KeyboardInterrupt):
-        write(sim, RecordRows(log, memoryview, True), Broken(), logged, off, ())
+        write(sim, words_of(core), layout.spans, log, Broken(), logged, off, ())
     assert logged[0] == core["cursor"]["log_rows"][0] == 0
-    write(sim, RecordRows(log, memoryview, True), np.zeros((2, simulation.plant.x.size)), logged, off, ())
+    write(sim, words_of(core), layout.spans, log, np.zeros((2, simulation.plant.x.size)), logged, off, ())
     assert logged[0] == core["cursor"]["log_rows"][0] == 1
 
 

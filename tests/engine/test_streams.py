@@ -8,6 +8,7 @@ from fleet import iris
 from scenario_flight import everything, simulation
 
 from px4lockstep.engine import buffers
+from px4lockstep.engine.log_layout import WHOLE, layout_of
 from px4lockstep.engine.simulation import Simulation
 from px4lockstep.engine.timeline import Periodic, Timeline
 from px4lockstep.errors import InputError
@@ -66,7 +67,9 @@ def test_a_replay_of_every_event_is_bit_identical():
         iris(pos_ned=(0.0, 0.0, -50.0)), sim.timeline, integrator=sim.integrator, replay=sim.streams, record=True
     ).run()
     assert again.digest() == sim.digest()
-    assert again.log["inputs"]["faults"].tobytes() == sim.log["inputs"]["faults"].tobytes()
+    whole = layout_of(WHOLE)  # the replay knows which faults occur; the flight could not, because of its functions
+    ours, theirs = (whole.rows(whole.words_of(each.log))["inputs"]["faults"] for each in (again, sim))
+    assert ours.tobytes() == theirs.tobytes()
     for name in ("commands", "winds", "scenarios", "scenario_at"):
         assert getattr(again.streams, name).tobytes() == getattr(sim.streams, name).tobytes()
 

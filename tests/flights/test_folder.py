@@ -80,7 +80,7 @@ def test_a_full_disk_leaves_no_folder_before_the_flight(tmp_path, monkeypatch):
     with monkeypatch.context() as full:
         full.setattr("px4lockstep.log.rows._reserve", reserve)
         for path in (tmp_path / "run", "."):
-            with pytest.raises(InputError, match=r"No space left on device\. The flight needs 2"):
+            with pytest.raises(InputError, match=r"No space left on device\. The flight needs 1"):
                 RunFolder.create(path, flight, holds_log=True)
             assert list(tmp_path.iterdir()) == []
     RunFolder.create(tmp_path / "run", flight, holds_log=True)

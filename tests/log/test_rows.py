@@ -209,7 +209,7 @@ def test_a_full_disk_is_an_error_before_the_flight(tmp_path):
     finished = subprocess.run((sys.executable, "-c", FULL), cwd=tmp_path, capture_output=True, text=True, check=False)
     assert finished.returncode == 0, finished.stderr
     said, logged = finished.stdout.splitlines()
-    assert re.match(r"log\.rows can't be created: File too large\. The flight needs 2\d\.\d MB on disk", said)
+    assert re.match(r"log\.rows can't be created: File too large\. The flight needs 1\d\.\d MB on disk", said)
     assert "free disk space" in said
     assert logged == "100"
     assert list(tmp_path.iterdir()) == []

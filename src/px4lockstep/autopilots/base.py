@@ -48,6 +48,7 @@ class Capabilities:
     estimates_itself: bool = False  # from sensors; ignores the simulation's estimator
     reads_sensors: bool = False
     takes_sensor_faults: bool = False
+    commands_own_only: bool = False  # never commands a motor or servo that the aircraft does not have
     has_mission: bool = True  # can fly missions
     uses_rally: bool = True  # can return to rally points
     takes_setpoints: bool = False  # has a setpoint mode

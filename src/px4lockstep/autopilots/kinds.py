@@ -44,7 +44,13 @@ class Kind:
 
 KINDS = {
     "builtin": Kind(
-        Capabilities("the built-in autopilot", takes_setpoints=True, takes_commands=True, sets_params=True),
+        Capabilities(
+            "the built-in autopilot",
+            commands_own_only=True,
+            takes_setpoints=True,
+            takes_commands=True,
+            sets_params=True,
+        ),
         "the built-in autopilot",
         "px4lockstep.autopilots.builtin.options",
     ),

@@ -47,14 +47,15 @@ def grow_in_memory(name: str, array: Array, rows: int, used: int) -> Array:
 class Buffers:
     """The arrays of a run, by stream name, and the event boundaries generated up to now.
 
-    The end of the timeline is an upper bound; `n_x` is the number of states of the plant, `chosen` names the streams
-    that this run records and others do not.
+    The end of the timeline is an upper bound; `n_x` is the number of states of the plant, `words` the length of a
+    row of the log, `chosen` names the streams that this run records and others do not.
     """
 
     def __init__(
         self,
         timeline: Timeline,
         n_x: int,
+        words: int,
         replay: Streams | None,
         record: bool,
         *,
@@ -66,14 +67,14 @@ class Buffers:
         self._timeline = timeline
         self._replay = replay
         self._row_bytes = {
-            stream.name: stream.dtype.itemsize * (n_x if stream.is_per_state else 1)
+            stream.name: stream.empty(1, n_x, words).nbytes
             for stream in STREAMS
             if (record or not stream.is_recorded)
             and (has_sensors or not stream.needs_sensors)
             and (stream.name in chosen or not stream.is_chosen)
         }
         self._grow: Grow = grow_in_memory
-        self.arrays: dict[str, Array] = {stream.name: stream.empty(0, n_x) for stream in STREAMS}
+        self.arrays: dict[str, Array] = {stream.name: stream.empty(0, n_x, words) for stream in STREAMS}
         if replay is not None:
             self.arrays |= {stream.name: getattr(replay, stream.name).copy() for stream in REPLAYED}
         self._next_us = timeline.start_us

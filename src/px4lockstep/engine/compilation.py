@@ -45,7 +45,8 @@ def example_arrays() -> Arrays:
     examples = {stream.name: stream.empty(0, 0) for stream in STREAMS if stream.is_in_loop}
     examples |= {name: locked(examples[name]) for name in ("time_us", "due")}
     examples |= {"sensors": no_sensors(), "setpoint_rows": np.zeros(0, SETPOINT_ROW)}
-    return Arrays(core=np.zeros(1, SIM), logged=np.zeros(1, np.int64), **examples)
+    examples |= {"words": np.zeros(0, np.int64), "spans": np.zeros((0, 2), np.int64), "logged": np.zeros(1, np.int64)}
+    return Arrays(core=np.zeros(1, SIM), **examples)
 
 
 def compile_autopilots() -> None:

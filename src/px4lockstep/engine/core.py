@@ -74,13 +74,18 @@ SIM = record(
 )
 
 LOG_ROW = record([("time_us", "u8"), ("bus", LOGGED_BUS), ("inputs", INPUT)])
-"""One row of the log. The plant state of the row is in a separate array, whose width depends on the plant."""
+"""The fields of a row of the log, of which a run has as much as its aircraft needs: see `log_layout`.
+
+The plant state of the row is in a separate array.
+"""
 
 
 class Arrays(NamedTuple):
     """The arrays that the loop works on."""
 
     core: Any  # 1 SIM
+    words: Any  # int64: the memory of `core`
+    spans: Any  # int64: the spans of `words` that make up a row of the log, see `log_layout`
     logged: Any  # 1 int64: the number of complete rows of the log
     sensors: Any  # 1 SENSORS
     setpoint_rows: Any  # SETPOINT_ROW: all setpoints of the scenario

@@ -18,7 +18,7 @@ import numpy as np
 import numpy.typing as npt
 
 from px4lockstep.io import blocks
-from px4lockstep.plant.faults import FIRST
+from px4lockstep.plant.faults import FAULTS, FIRST
 from px4lockstep.plant.layout import MAX_MOTORS, MAX_SERVOS
 
 ROWS_PER_CHUNK = 512
@@ -30,9 +30,9 @@ Part = tuple[npt.NDArray[Any], dict[str, npt.NDArray[Any]]]
 
 
 @functools.cache
-def flight_dtype(n_x: int, faults: np.dtype[Any], has_later: bool) -> np.dtype[Any]:
+def flight_dtype(n_x: int, has_later: bool) -> np.dtype[Any]:
     """Return the packed layout of a row: the fields of every digest, then the fault kinds added later if asked for."""
-    own = {name: (faults[name].base.newbyteorder("<"), faults[name].shape) for name in faults.names or ()}
+    own = {name: (FAULTS[name].base.newbyteorder("<"), FAULTS[name].shape) for name in FAULTS.names or ()}
     first = [(name, *own[name]) for name in FIRST]
     later = [(name, *own[name]) for name in own if name not in FIRST]
     held: list[Any] = [("motors", "<f8", MAX_MOTORS), ("servos", "<f8", MAX_SERVOS), ("wind_ned", "<f8", 3)]
@@ -43,18 +43,26 @@ def flight_dtype(n_x: int, faults: np.dtype[Any], has_later: bool) -> np.dtype[A
 def pack_flight(
     time_us: Any, x: npt.NDArray[Any], inputs: npt.NDArray[Any], has_later: bool = True
 ) -> npt.NDArray[Any]:
-    """Pack rows of time, state and held inputs, with or without the fault kinds added later."""
-    faults = inputs["faults"]
-    packed = np.empty(len(inputs), flight_dtype(x.shape[1], faults.dtype, has_later))
+    """Pack rows of time, state and held inputs, with or without the fault kinds added later.
+
+    Inputs that the rows do not have are 0: see `log_layout`.
+    """
+    packed = np.zeros(len(inputs), flight_dtype(x.shape[1], has_later))
     packed["time_us"] = time_us
     packed["x"] = x
-    packed["motors"] = inputs["command"]["motors"]
-    packed["servos"] = inputs["command"]["servos"]
     packed["wind_ned"] = inputs["wind_ned"]
+    _pack(inputs["command"], packed)
     for part in (name for name in packed.dtype.names or () if name.endswith("faults")):
-        for name in packed[part].dtype.names or ():
-            packed[part][name] = faults[name]
+        _pack(inputs["faults"], packed[part])
     return packed
+
+
+def _pack(source: npt.NDArray[Any], packed: npt.NDArray[Any]) -> None:
+    """Pack the fields that a source has."""
+    for name in packed.dtype.names or ():
+        if name in (source.dtype.names or ()):
+            values = source[name]
+            (packed[name] if values.ndim == 1 else packed[name][:, : values.shape[1]])[...] = values
 
 
 def pack_live(time_us: Any, bus: npt.NDArray[Any]) -> npt.NDArray[Any]:

@@ -54,6 +54,7 @@ from px4lockstep.estimation.estimator import step_estimator
 from px4lockstep.integrators.integrate import FIRST, integrate
 from px4lockstep.integrators.step import take_slopes
 from px4lockstep.jit import call_void, kernel
+from px4lockstep.jit.memory import copy_words
 from px4lockstep.scenario.landing import CRASH_LIES
 from px4lockstep.scenario.setpoint_rows import give_setpoint
 from px4lockstep.scenario.stage import NOBODY, NOT_ASKED, is_over, step_scenario
@@ -131,33 +132,14 @@ def take_setpoint(sim, t_us, setpoint_rows, setpoints):
 
 
 @kernel
-def log_scenario(scenario, row):
-    """Write the scenario's outputs to a row of the log, except the faults, which are logged as held inputs."""
-    row.arm = scenario.arm
-    row.mission = scenario.mission
-    row.return_home = scenario.return_home
-    row.land = scenario.land
-    row.landed = scenario.landed
-    row.crashed = scenario.crashed
-    for i in range(3):
-        row.wind_ned[i] = scenario.wind_ned[i]
-    row.estimate_faults = scenario.estimate_faults
-
-
-@kernel
-def log_row(sim, log, log_state, logged, sensors, log_sensors):
+def log_row(sim, words, spans, log, log_state, logged, sensors, log_sensors):
     """Write the next row of the log; it is counted once complete, so a killed process leaves only whole rows."""
     index = sim.cursor.log_rows
-    row = log[index]
-    row.time_us = sim.bus.time_us
-    log_scenario(sim.bus.scenario, row.bus.scenario)
-    row.bus.wind = sim.bus.wind
-    row.bus.outputs = sim.bus.outputs
-    for j in range(len(sim.bus.battery)):
-        row.bus.battery[j] = sim.bus.battery[j]
-    row.bus.estimate = sim.bus.estimate
-    row.bus.autopilot = sim.bus.autopilot
-    row.inputs = sim.inputs
+    j = 0
+    for span in range(len(spans)):
+        first, count = spans[span, 0], spans[span, 1]
+        copy_words(log, index, j, words, first, count)
+        j += count
     for i in range(sim.plant.n_x):
         log_state[index, i] = sim.state.x[i]
     if sensors.address != 0:
@@ -172,6 +154,7 @@ def advance(arrays, k_stop):
     sim = arrays.core[0]
     # Unpacked once: each access to an array in the tuple updates its reference count.
     time_us, due_at = arrays.time_us, arrays.due
+    words, spans = arrays.words, arrays.spans
     log, log_state, logged = arrays.log, arrays.log_state, arrays.logged
     commands, winds, scenarios, scenario_at = arrays.commands, arrays.winds, arrays.scenarios, arrays.scenario_at
     fingerprints, estimates = arrays.fingerprints, arrays.estimates
@@ -280,7 +263,7 @@ def advance(arrays, k_stop):
                 return FAILED
 
         if due & LOG_DUE:
-            log_row(sim, log, log_state, logged, sensors, log_sensors)
+            log_row(sim, words, spans, log, log_state, logged, sensors, log_sensors)
 
         if validator.level >= PARANOID:
             if check_boundary(validator, t_us, bus, inputs) != SOUND:
@@ -299,7 +282,7 @@ def advance(arrays, k_stop):
         cursor.stage = stage
         if bus.scenario.crashed != 0 and bus.scenario.crashed != CRASH_LIES:
             if not due & LOG_DUE:  # the last row of the log is the crash
-                log_row(sim, log, log_state, logged, sensors, log_sensors)
+                log_row(sim, words, spans, log, log_state, logged, sensors, log_sensors)
             return CRASHED
         if modes.plant != OFF and k < len(time_us):
             t_next_us = np.int64(time_us[k])

@@ -10,6 +10,7 @@ from px4lockstep.engine.buffers import Grow
 from px4lockstep.engine.bus import BUS_SCHEMA_VERSION
 from px4lockstep.engine.checkpoints import branched, difference, put_state, rewind_table, state_of
 from px4lockstep.engine.core import OFF, PYTHON, PYTHON_WITH_STATUS, Arrays
+from px4lockstep.engine.log_layout import words_of
 from px4lockstep.engine.run_results import RunResults
 from px4lockstep.engine.scenario_stage import NotingChanges, params_set
 from px4lockstep.engine.sensor_stage import check_same_sensors, take_sensors
@@ -82,6 +83,7 @@ class RunMemory(RunResults):
         arrays |= {"time_us": rows(buffers.time_us), "due": rows(buffers.due)}
         arrays |= {"sensors": rows(self._sensor_record), "logged": rows(self._logged)}
         arrays |= {"setpoint_rows": rows(self._setpoint_rows)}
+        arrays |= {"words": rows(words_of(self._core)), "spans": rows(self._row_layout.spans)}
         self._arrays = Arrays(core=rows(self._core), **arrays)
 
     def _extend(self) -> None:
@@ -237,6 +239,7 @@ class RunMemory(RunResults):
         for name in COPIED:
             target = self._buffers.arrays[name]
             array = snapshot.arrays.get(name, target[:0])  # a recording lacks some
+            array = self._row_layout.words_of(array) if array.dtype.names and name == "log" else array
             rows = min(len(array), len(target))  # an unrecorded run has no buffers for streams
             target[:rows] = array[:rows]
         ticks = int(self._core["cursor"]["autopilot_ticks"][0])

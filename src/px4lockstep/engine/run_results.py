@@ -9,6 +9,7 @@ from px4lockstep.engine.buffers import Buffers
 from px4lockstep.engine.command_stage import CommandStage
 from px4lockstep.engine.core import NATIVE, OFF, PYTHON_WITH_STATUS
 from px4lockstep.engine.digest import flight_digest, live_digest, pack_flight, pack_live
+from px4lockstep.engine.log_layout import RowLayout
 from px4lockstep.engine.protocols import PlantView, StageInputs
 from px4lockstep.engine.sensor_stage import SensorStage
 from px4lockstep.engine.streams import BOUNDARY, CHANGE, KEPT, REPLAYED, STREAMS, Streams
@@ -24,6 +25,7 @@ class RunResults:
 
     _core: npt.NDArray[Any]
     _buffers: Buffers
+    _row_layout: RowLayout
     _inputs: StageInputs
     _sensors: SensorStage | None
     _initial_state: npt.NDArray[np.float64]
@@ -115,8 +117,8 @@ class RunResults:
 
     @property
     def log(self) -> npt.NDArray[Any]:
-        """The rows of the log written up to now: time, bus and held inputs; read-only."""
-        return locked(self._so_far("log"))
+        """The rows of the log written up to now: time, bus and held inputs (see `log_layout`); read-only."""
+        return locked(self._row_layout.rows(self._so_far("log")))
 
     @property
     def log_state(self) -> npt.NDArray[np.float64]:

@@ -17,6 +17,7 @@ from px4lockstep.engine.command_stage import CommandStage, OnResult
 from px4lockstep.engine.compilation import compiled_loop
 from px4lockstep.engine.core import NATIVE, SIM
 from px4lockstep.engine.failure import failure_of
+from px4lockstep.engine.log_layout import layout_of, widths_of
 from px4lockstep.engine.run_memory import RunMemory
 from px4lockstep.engine.sensor_stage import set_sensors
 from px4lockstep.engine.setpoint_stage import SetpointFunction, set_setpoints, setpoint_caller
@@ -167,7 +168,13 @@ class Simulation(RunMemory):
         self._setpoint_rows = set_setpoints(self._core, self._sources, setpoints, replay, builder)
         chosen = [name for name, is_on in (("estimates", record_estimate), ("setpoints", self._has_setpoints)) if is_on]
         has_sensors = self._sensors is not None
-        self._buffers = Buffers(timeline, self._n_x, replay, record, has_sensors=has_sensors, chosen=chosen)
+        commands_all = autopilot is not None and not capabilities_of(autopilot).commands_own_only
+        faults_all = scenario is not None and not (isinstance(scenario, Scenario) and scenario.is_native)
+        self.row_widths = widths_of(self._core, commands_all=commands_all, faults_all=faults_all, replay=replay)
+        """How many motors, batteries and so on a row of the log has."""
+        self._row_layout = layout_of(self.row_widths)
+        words = self._row_layout.words
+        self._buffers = Buffers(timeline, self._n_x, words, replay, record, has_sensors=has_sensors, chosen=chosen)
         self._logged = np.zeros(1, np.int64)
         self._hand_over()
         self._loop = compiled_loop()

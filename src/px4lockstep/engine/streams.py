@@ -12,7 +12,6 @@ import numpy.typing as npt
 
 from px4lockstep.engine.bus import ESTIMATE, SCENARIO_OUT, WIND_OUT
 from px4lockstep.engine.checkpoints import CHECKPOINT
-from px4lockstep.engine.core import LOG_ROW
 from px4lockstep.engine.fingerprints import FINGERPRINT
 from px4lockstep.engine.timeline import AUTOPILOT, AXIS_BITS, LOG, WIND, Timeline
 from px4lockstep.errors import InputError
@@ -22,6 +21,8 @@ from px4lockstep.sensors.suite import SENSOR_OUT
 
 BOUNDARY, CHANGE, KEPT = "boundary", "change", "kept"
 """When a row is written, besides on an axis: at each boundary, at each change of the scenario, at each checkpoint."""
+STATES, WORDS = "states", "words"
+"""Width of a row: a number for each state of the plant, or the words of a row of the log (`log_layout`)."""
 
 
 @dataclass(frozen=True)
@@ -33,7 +34,7 @@ class StreamKind:
     per: str  # when a row is written: `BOUNDARY`, an axis, `CHANGE` or `KEPT`
     path: str  # path in a recording; empty if it is not recorded
     description: str
-    is_per_state: bool = False  # a row has one number per state of the plant
+    width: str = ""  # a row has several numbers: `STATES` or `WORDS`
     is_replayed: bool = False  # a replay reads it
     needs_sensors: bool = False  # only a simulation with sensors has it
     is_chosen: bool = False  # only a recorded run that asks for it has it
@@ -52,11 +53,12 @@ class StreamKind:
     @property
     def dimensions(self) -> int:
         """The number of dimensions of its array."""
-        return 2 if self.is_per_state else 1
+        return 2 if self.width else 1
 
-    def empty(self, rows: int, n_x: int) -> npt.NDArray[Any]:
-        """Return an uninitialized array with the given number of rows."""
-        return np.empty((rows, n_x) if self.is_per_state else rows, self.dtype)
+    def empty(self, rows: int, states: int, words: int = 0) -> npt.NDArray[Any]:
+        """Return an uninitialized array with the given number of rows, for these widths."""
+        columns = {STATES: states, WORDS: words}
+        return np.empty((rows, columns[self.width]) if self.width else rows, self.dtype)
 
 
 BITS = ", ".join(f"{bit} {name}" for name, bit in AXIS_BITS.items())
@@ -77,7 +79,7 @@ TEXTS = {
 }
 
 
-def _kind(name: str, dtype: Any, per: str, path: str, **traits: bool) -> StreamKind:
+def _kind(name: str, dtype: Any, per: str, path: str, **traits: Any) -> StreamKind:
     return StreamKind(name, np.dtype(dtype), per, path, TEXTS[name], **traits)
 
 
@@ -90,10 +92,10 @@ STREAMS = (
     _kind("setpoints", SETPOINT_IN, "autopilot", "streams/setpoints", is_replayed=True, is_chosen=True, optional=True),
     _kind("scenarios", SCENARIO_OUT, CHANGE, "streams/scenarios", is_replayed=True),
     _kind("scenario_at", "i8", CHANGE, "streams/scenario_at", is_replayed=True),
-    _kind("fingerprints", FINGERPRINT, BOUNDARY, "plant/fingerprints", is_per_state=True, optional=True),
+    _kind("fingerprints", FINGERPRINT, BOUNDARY, "plant/fingerprints", width=STATES, optional=True),
     _kind("checkpoints", CHECKPOINT, KEPT, "checkpoints/state", optional=True),
-    _kind("log", LOG_ROW, "log", "log/rows"),
-    _kind("log_state", "<f8", "log", "log/state", is_per_state=True),
+    _kind("log", "<i8", "log", "log/rows", width=WORDS),
+    _kind("log_state", "<f8", "log", "log/state", width=STATES),
     _kind("log_sensors", SENSOR_OUT, "log", "", needs_sensors=True),
 )
 BY_NAME = {stream.name: stream for stream in STREAMS}

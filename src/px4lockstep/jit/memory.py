@@ -1,8 +1,9 @@
-"""Numbers at an address: the fields of a message whose layout is known only when a library is loaded.
+"""Memory whose layout is known only at run time: words of arrays, and numbers at an address.
 
-`store_number` and `load_number` receive the kind of a field as a number (`KINDS`), so one compiled loop works with
-every layout. All numbers are passed as float64, which represents every value of the smaller kinds exactly, and times in
-microseconds up to 285 years.
+Numbers at an address are the fields of a message whose layout is known only when a library is loaded. `store_number`
+and `load_number` receive the kind of a field as a number (`KINDS`), so one compiled loop works with every layout. All
+numbers are passed as float64, which represents every value of the smaller kinds exactly, and times in microseconds up
+to 285 years.
 """
 
 import ctypes
@@ -12,11 +13,13 @@ from typing import Any
 import numpy as np
 from llvmlite import ir
 from numba import types
+from numba.core import cgutils
 from numba.extending import intrinsic
 
 from px4lockstep.jit.kernel import JIT_ENABLED, kernel
 
 _NAMES = ("float32", "float64", "uint64", "int64", "uint32", "int32", "uint16", "int16", "uint8", "int8", "bool")
+WORD_BYTES = 8
 KINDS = {name: kind for kind, name in enumerate(_NAMES)}
 """The kinds of fields, by their NumPy names."""
 FLOAT32, FLOAT64, UINT64, INT64, UINT32, INT32, UINT16, INT16, UINT8, INT8, BOOL = map(np.int64, KINDS.values())
@@ -58,6 +61,32 @@ _store_i64, _load_i64 = _make_access(types.int64, ir.IntType(64), ctypes.c_int64
 _store_i32, _load_i32 = _make_access(types.int32, ir.IntType(32), ctypes.c_int32)
 _store_i16, _load_i16 = _make_access(types.int16, ir.IntType(16), ctypes.c_int16)
 _store_i8, _load_i8 = _make_access(types.int8, ir.IntType(8), ctypes.c_int8)
+
+
+def _copy_words(target: Any, row: int, column: int, source: Any, first: int, count: int) -> None:
+    """Copy words from `source[first:]` to `target[row, column:]`, without a check of the bounds if compiled."""
+    for i in range(count):
+        target[row, column + i] = source[first + i]
+
+
+def _compiled_copy() -> Any:
+    @intrinsic  # type: ignore[untyped-decorator]  # Numba ships no types
+    def copy(typing_context: Any, target: Any, row: Any, column: Any, source: Any, first: Any, count: Any) -> Any:
+        def generate(context: Any, builder: Any, signature: Any, values: Any) -> Any:
+            pointers = []
+            for array, kind, index in ((values[0], target, values[1:3]), (values[3], source, values[4:5])):
+                made = context.make_array(kind)(context, builder, array)
+                pointers.append(cgutils.get_item_pointer(context, builder, kind, made, index, wraparound=False))
+            cgutils.raw_memcpy(builder, *pointers, values[5], WORD_BYTES)
+            return context.get_dummy_value()
+
+        return types.none(target, types.int64, types.int64, source, types.int64, types.int64), generate
+
+    copy.py_func = _copy_words  # for `interpreted`
+    return copy
+
+
+copy_words: Callable[..., None] = _compiled_copy() if JIT_ENABLED else _copy_words
 
 
 @kernel

@@ -400,9 +400,11 @@ def _arrays_of(
 
 @functools.cache
 def _numbers_in(dtype: np.dtype[Any], source: str) -> int | None:
-    """Return the length of a field of a row; None if it is a scalar."""
+    """Return the length of a field of a row; None if it is a scalar, 0 if the row does not have it."""
     shape: tuple[int, ...] = ()
     for name in source.split("."):
+        if name not in (dtype.names or ()):
+            return 0
         shape += dtype[name].shape
         dtype = dtype[name].base
     return shape[0] if shape else None

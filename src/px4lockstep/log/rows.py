@@ -16,6 +16,7 @@ import numpy.typing as npt
 
 from px4lockstep.engine.bus import layout_hash
 from px4lockstep.engine.core import LOG_ROW, SIM
+from px4lockstep.engine.log_layout import WHOLE, Widths, layout_of
 from px4lockstep.engine.simulation import Simulation
 from px4lockstep.engine.timeline import MAX_BOUNDARIES
 from px4lockstep.errors import InputError, SimulationError
@@ -37,8 +38,9 @@ COUNTS = record(
         ("states", "i8"),  # number of the plant's states
         ("has_sensors", "i8"),
         ("logged", "i8"),  # number of complete rows
+        (" ".join(Widths._fields), "i8"),  # of a row
     ],
-    limits={"states": MAX_STATES, "has_sensors": 1, "logged": MAX_BOUNDARIES},
+    limits={"states": MAX_STATES, "has_sensors": 1, "logged": MAX_BOUNDARIES, **WHOLE._asdict()},
 )
 HEAD = np.dtype(
     [
@@ -91,6 +93,8 @@ def hold_rows(simulation: Simulation, path: str | Path) -> None:
             head["start"] = _start()
             head["states"] = simulation.log_state.shape[1]
             head["has_sensors"] = simulation.log_sensors is not None
+            for name, width in simulation.row_widths._asdict().items():
+                head[name] = width
             head["core"] = np.frombuffer(simulation.core.tobytes(), np.uint8)  # copying by field takes milliseconds
             simulation.use_buffers(files.grow, head["logged"])
             write_head(simulation.autopilot.message_log, folder)
@@ -122,7 +126,8 @@ def read_rows(path: str | Path) -> Log:
     except InputError as error:
         raise InputError(f"{folder / HEAD_FILE} is damaged: {error}") from error
     logged, states = int(head["logged"]), int(head["states"])
-    log = _rows_in(folder / "log", (logged,), LOG_ROW)
+    layout = layout_of(Widths(*(int(head[name]) for name in Widths._fields)))
+    log = _rows_in(folder / "log", (logged,), layout.dtype)
     state = _rows_in(folder / "log_state", (logged, states), np.dtype("f8"))
     sensors = _rows_in(folder / "log_sensors", (logged,), SENSOR_OUT) if head["has_sensors"] else None
     return checked_times(path, Log.of_rows(core[0], log, state, sensors))

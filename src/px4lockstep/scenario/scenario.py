@@ -159,6 +159,11 @@ class Scenario(Part, where="scenario", stage="scenario"):
 
     # -- running ---------------------------------------------------------------------------------------------------
 
+    @property
+    def is_native(self) -> bool:
+        """Whether no action is a Python function, which could set any fault."""
+        return all(event.act is None for event in self.events)
+
     def python_objects(self) -> dict[str, Any]:
         """Return the objects behind Python functions by event; a snapshot must copy their attributes."""
         found = {}

@@ -309,7 +309,7 @@ CASES = {
     "versions": (other_version([2, 2]), "its attribute version is an array"),
     "another format": (attribute("format", np.bytes_(b"other.recording")), "its format is not"),
     "no format": (attribute("format", None), "its format is not"),
-    "the version before": (other_version(1), "one of mission_name and mission"),
+    "the first version": (other_version(1), "log/rows.bus.outputs lacks the field 'values'"),
     "bus version 99": (attribute("bus_version", 99), "its attribute bus_version is 99"),
     "another bus": (attribute("bus_layout", np.bytes_(b"0" * 16)), "its attribute bus_layout"),
     "seed as a text": (attribute("seed", np.bytes_(b"five")), "its attribute seed = 'five' is not of type int"),

@@ -7,13 +7,18 @@ import numpy as np
 import pytest
 from recording_files import tiny
 
+from px4lockstep.engine.log_layout import WHOLE, layout_of
 from px4lockstep.flights.recording import differences
 from px4lockstep.flights.recording.differences import Difference, FlightRows, first_difference, first_live_difference
 
 
 def changed(row, **values):
-    """Return the rows of a flight with changed values in one row: `changed(3, x=(2, 1.0))`."""
-    log, state = tiny().log.copy(), tiny().log_state.copy()
+    """Return the rows of a flight with changed values in one row: `changed(3, x=(2, 1.0))`.
+
+    They have all motors and servos; the flight's own rows have those of the aircraft.
+    """
+    whole = layout_of(WHOLE)
+    log, state = whole.rows(whole.words_of(tiny().log)), tiny().log_state.copy()
     for name, (index, value) in values.items():
         if name == "x":
             state[row, index] = value

@@ -10,7 +10,8 @@ import numpy.typing as npt
 
 from px4lockstep.engine.bus import BUS_SCHEMA_VERSION, layout_hash
 from px4lockstep.engine.core import LOG_ROW
-from px4lockstep.engine.streams import IN_RECORDING, KEPT, Streams
+from px4lockstep.engine.log_layout import layout_of, widths_in
+from px4lockstep.engine.streams import BY_NAME, IN_RECORDING, KEPT, WORDS, Streams
 from px4lockstep.engine.timeline import MAX_BOUNDARIES
 from px4lockstep.environment.gust import GUSTS
 from px4lockstep.errors import InputError
@@ -21,7 +22,7 @@ from px4lockstep.plant.faults import LATER
 from px4lockstep.scenario.commands import rows_of
 
 FORMAT = "px4lockstep.recording"
-VERSION = 5
+VERSION = 6
 """Version of the format, raised with every change; `migrations` converts older versions."""
 
 
@@ -34,6 +35,10 @@ class Entry:
     dimensions: int = 1
     optional: bool = False
 
+    def layout(self, found: np.dtype[Any]) -> np.dtype[Any] | None:
+        """Return the layout that an array of this type must have; rows of the log have as many motors as they need."""
+        return layout_of(widths_in(found)).dtype if self.dtype == LOG_ROW else self.dtype
+
 
 COMMANDS = "inputs/commands"
 ENTRIES = {
@@ -42,8 +47,9 @@ ENTRIES = {
 } | {
     each.path: Entry(None if each.per == KEPT else each.dtype, each.description, each.dimensions, each.optional)
     for each in IN_RECORDING
-    if not each.is_chosen
+    if not each.is_chosen and each.width != WORDS
 }
+ENTRIES[BY_NAME["log"].path] = Entry(LOG_ROW, BY_NAME["log"].description)
 """The arrays of every recording, by their path in the file."""
 OPTIONAL = {each.path: Entry(each.dtype, each.description, 1, True) for each in IN_RECORDING if each.is_chosen} | {
     "log/sensors": Entry(None, "Sensor outputs at each row of the log, if sensors were in use.", 1, True),
@@ -133,8 +139,9 @@ def recording_of(contents: Contents) -> Recording:
     _check_attributes(contents)
     for name, entry in (ENTRIES | OPTIONAL).items():
         if name in contents.arrays:
-            if entry.dtype is not None:
-                contents.arrays[name] = with_later_faults(contents.arrays[name], entry.dtype)
+            layout = entry.layout(contents.arrays[name].dtype)
+            if layout is not None:
+                contents.arrays[name] = with_later_faults(contents.arrays[name], layout)
             _check_layout(name, contents.arrays[name], entry)
     for name, ours in _layout().items():
         if contents.attributes[name] != ours:
@@ -203,7 +210,7 @@ def check_members(version: int, texts: Collection[str], arrays: Mapping[str, Sha
         dtype, shape = arrays[name]
         if version == 1 and name == "log/rows":  # version 1 had different fields
             entry = replace(entry, dtype=None)
-        _check_layout(name, with_later_faults(np.zeros([0] * len(shape), dtype), entry.dtype or dtype), entry)
+        _check_layout(name, with_later_faults(np.zeros([0] * len(shape), dtype), entry.layout(dtype) or dtype), entry)
         row_bytes = dtype.itemsize * math.prod(shape[1:])
         if shape[0] > max(boundaries, SHORT) + 1 or row_bytes > MAX_ROW_BYTES:
             found = f"{shape[0]} rows of {row_bytes} bytes"
@@ -259,7 +266,8 @@ def _check_layout(name: str, array: npt.NDArray[Any], entry: Entry) -> None:
     """Check type and dimensions; records are compared field by field."""
     if array.ndim != entry.dimensions:
         raise InputError(f"{name} has {array.ndim} dimensions, not {entry.dimensions}")
-    other = None if entry.dtype is None else layout_difference(entry.dtype, array.dtype, name)
+    layout = entry.layout(array.dtype)
+    other = None if layout is None else layout_difference(layout, array.dtype, name)
     if other is not None:
         raise InputError(other)
 

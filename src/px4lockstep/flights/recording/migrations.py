@@ -75,6 +75,10 @@ def _from_4(contents: Contents) -> None:
     contents.arrays["checkpoints/state"] = repack_fields(state, recurse=True)
 
 
+def _from_5(contents: Contents) -> None:
+    """Version 6 omits from the rows of the log what the aircraft does not have; earlier rows have everything."""
+
+
 def _dtype_of(layout: Any) -> np.dtype[Any]:
     """Return the type of a description: a NumPy code, an array `{"of", "shape"}`, or a record."""
     if isinstance(layout, str):
@@ -103,5 +107,5 @@ def _with_fields(array: npt.NDArray[Any], dtype: np.dtype[Any], name: str) -> np
     return kept
 
 
-STEPS: dict[int, Callable[[Contents], None]] = {1: _from_1, 2: _from_2, 3: _from_3, 4: _from_4}
+STEPS: dict[int, Callable[[Contents], None]] = {1: _from_1, 2: _from_2, 3: _from_3, 4: _from_4, 5: _from_5}
 """The steps by the version that they start from."""
