@@ -31,11 +31,20 @@ OMEGA_START = 10
 RIGID_BODY_STATES = 13
 """Where velocity (NED), attitude `q_bn` and body rates start in the state of a rigid body; position (NED) is first."""
 
-STATE = record([("x", "f8", MAX_STATES), ("regime", "i8"), ("contact_regime", "i8"), ("padding", "i8", 7)])
+STATE = record(
+    [
+        ("x", "f8", MAX_STATES),
+        ("regime", "i8"),
+        ("contact_regime", "i8"),
+        ("padding", "i8", 7),
+        ("thrust_n torque_nm", "f8", MAX_MOTORS),
+    ]
+)
 """A state or its derivative. Only a derivative has regimes: numbers that change where it has a kink or a jump.
 
-`contact_regime` is that of the ground contact, `regime` that of everything else. The padding fills the last cache line,
-so that the vectors used by a step start on cache lines; without it, adaptive steps take 2 % longer.
+`contact_regime` is that of the ground contact, `regime` that of everything else. A derivative also has the loads of the
+rotors, intermediate values of the multirotor. The padding fills a cache line, so that the vectors used by a step start
+on cache lines; without it, adaptive steps take 2 % longer.
 """
 
 REGIME_BITS = 63

@@ -194,40 +194,42 @@ def rhs(state, inputs, m, dstate):
         bus_a = drawn_by_avionics(m.power.buses[b], voltage, solved_a)
         for i in range(n_rotors):
             rotor = m.rotors[i]
-            if rotor.bus != b:
-                continue
-            if m.rotors_differ != 0:
-                p = rotor.propulsion
-            omega = x[i_rotor + i]
-            duty = dx[i_rotor + i]
-            axis = rotor.axis
-            axial = axial_velocity(rotor, v_air_rel_vehicle)
-            current = motor_current(p, duty, voltage, omega)
-            thrust, torque = propeller_load(p, density, omega, axial)
-            if m.has_ground_effect != 0:
-                thrust *= thrust_gain(m.disks[i].pos_body_m, p.radius_m, dcm, x[2])
-            thrust = left_of_thrust(inputs.faults, i, thrust)
-            spin = spin_acceleration(p, omega, current, torque)
-            dx[i_rotor + i] = spin
-            bus_a += duty * current * p.inverse_eta
-
-            fx -= thrust * axis[0]
-            fy -= thrust * axis[1]
-            fz -= thrust * axis[2]
-            arm, reaction = rotor.moment_arm, rotor.reaction_axis
-            tx += thrust * arm[0] + torque * reaction[0]
-            ty += thrust * arm[1] + torque * reaction[1]
-            tz += thrust * arm[2] + torque * reaction[2]
-            # H = -J h and -dH/dt = J g with rotor 1's J: the rotor spins against its reaction
-            if m.rotors_differ != 0:
-                omega *= rotor.inertia_ratio
-                spin *= rotor.inertia_ratio
-            hx += omega * reaction[0]
-            hy += omega * reaction[1]
-            hz += omega * reaction[2]
-            gx += spin * reaction[0]
-            gy += spin * reaction[1]
-            gz += spin * reaction[2]
+            if rotor.bus == b:
+                if m.rotors_differ != 0:
+                    p = rotor.propulsion
+                omega, duty = x[i_rotor + i], dx[i_rotor + i]
+                axial = axial_velocity(rotor, v_air_rel_vehicle)
+                current = motor_current(p, duty, voltage, omega)
+                thrust, torque = propeller_load(p, density, omega, axial)
+                if m.has_ground_effect != 0:
+                    thrust *= thrust_gain(m.disks[i].pos_body_m, p.radius_m, dcm, x[2])
+                dstate.thrust_n[i] = left_of_thrust(inputs.faults, i, thrust)
+                dstate.torque_nm[i] = torque
+                dx[i_rotor + i] = spin_acceleration(p, omega, current, torque)
+                bus_a += duty * current * p.inverse_eta
+        # A loop of its own, so that the processor works on several rotors at once in the one above.
+        for i in range(n_rotors):
+            rotor = m.rotors[i]
+            if rotor.bus == b:
+                omega, spin = x[i_rotor + i], dx[i_rotor + i]
+                thrust, torque = dstate.thrust_n[i], dstate.torque_nm[i]
+                axis, arm, reaction = rotor.axis, rotor.moment_arm, rotor.reaction_axis
+                fx -= thrust * axis[0]
+                fy -= thrust * axis[1]
+                fz -= thrust * axis[2]
+                tx += thrust * arm[0] + torque * reaction[0]
+                ty += thrust * arm[1] + torque * reaction[1]
+                tz += thrust * arm[2] + torque * reaction[2]
+                # H = -J h and -dH/dt = J g with rotor 1's J: the rotor spins against its reaction
+                if m.rotors_differ != 0:
+                    omega *= rotor.inertia_ratio
+                    spin *= rotor.inertia_ratio
+                hx += omega * reaction[0]
+                hy += omega * reaction[1]
+                hz += omega * reaction[2]
+                gx += spin * reaction[0]
+                gy += spin * reaction[1]
+                gz += spin * reaction[2]
         hold_bus_current(m, b, bus_a, dstate)
 
     if m.rotor_drag != NO_ROTOR_DRAG:
