@@ -16,8 +16,11 @@ from pathlib import Path
 from typing import Any
 
 from px4lockstep import __version__
+from px4lockstep.autopilots.native import exchange_address
+from px4lockstep.autopilots.px4_library.exchange import step_px4
 from px4lockstep.campaigns.tilt import compiled_tilts, write_tilts
 from px4lockstep.engine import loop
+from px4lockstep.engine.bus import BUS
 from px4lockstep.engine.compilation import background_turn, compiled_loop
 from px4lockstep.jit import ahead
 from px4lockstep.jit.cache import SOURCES, KernelCache, cache_root
@@ -25,7 +28,15 @@ from px4lockstep.log.angles import compiled_angles, write_angles
 from px4lockstep.sensors.suite import stage_address, step_sensors
 from px4lockstep.vehicle.special_rotor import special_units, write_special_outputs, write_special_rates
 
-KERNELS = (loop.advance, step_sensors, write_special_rates, write_special_outputs, write_angles, write_tilts)
+KERNELS = (
+    loop.advance,
+    step_sensors,
+    write_special_rates,
+    write_special_outputs,
+    step_px4,
+    write_angles,
+    write_tilts,
+)
 LOWEST_PRIORITY = 19
 FIRST_TO_KILL = "1000"
 """For Linux, if memory runs out."""
@@ -36,6 +47,7 @@ def compile_all() -> None:
     compiled_loop()
     stage_address()
     special_units()
+    exchange_address(BUS)
     compiled_angles()
     compiled_tilts()
 

@@ -37,9 +37,8 @@ def test_capabilities_of_real_and_stock_px4():
     px4, sitl, builtin = (KINDS[kind].capabilities for kind in ("px4", "px4-sitl", "builtin"))
     assert (px4.needs_child, px4.branches_by_fork, px4.is_repeatable, px4.is_process) == (True, True, True, False)
     assert (sitl.needs_child, sitl.branches_by_fork, sitl.is_repeatable, sitl.is_process) == (False, False, False, True)
-    assert builtin == Capabilities(
-        "the built-in autopilot", takes_setpoints=True, sets_params=True, takes_commands=True
-    )
+    chosen = dict.fromkeys(("commands_own_only", "takes_setpoints", "sets_params", "takes_commands"), True)
+    assert builtin == Capabilities("the built-in autopilot", **chosen)
     assert KINDS["none"].capabilities == NOBODY == capabilities_of(None)
     assert capabilities_of(object()) is UNKNOWN
 

@@ -59,6 +59,7 @@ KINDS = {
             "real PX4",
             needs_child=True,
             is_copyable=False,
+            commands_own_only=True,
             takes_commands=True,
             sets_params=True,
             takes_px4_params=True,

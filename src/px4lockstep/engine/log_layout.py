@@ -4,7 +4,7 @@ A row is a sequence of 8-byte words, copied from the records of the simulation (
 loop is compiled once for rows of any layout. In Python, the rows are records again (`RowLayout.dtype`).
 
 A value that a row does not have is 0: no rotor beyond those of the aircraft has a load, and nothing commands motors or
-sets faults beyond them. Where users' code could (an autopilot or a scenario in Python, PX4), rows have all of these.
+sets faults beyond them. Where code outside the simulator could (an autopilot or a scenario in Python), rows have all.
 """
 
 import functools

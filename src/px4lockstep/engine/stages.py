@@ -8,6 +8,7 @@ import numpy.typing as npt
 
 from px4lockstep.autopilots.area import area_of
 from px4lockstep.autopilots.base import NativeAutopilot, PythonSession, Session, landing_of
+from px4lockstep.autopilots.native import write_addresses
 from px4lockstep.constants import HOME_LAT_DEG, HOME_LON_DEG
 from px4lockstep.engine import loop
 from px4lockstep.engine.builder import Builder
@@ -150,6 +151,7 @@ def open_autopilot(
     if isinstance(autopilot, NativeAutopilot) and timeline.autopilot is not None:
         write = functools.partial(builder.write, core, (autopilot.record,))
         session = autopilot.open(core[autopilot.record], plant, timeline.autopilot.period_us, write)
+        write_addresses(core)
     home = (getattr(autopilot, "home_lat_deg", HOME_LAT_DEG), getattr(autopilot, "home_lon_deg", HOME_LON_DEG))
     mission = getattr(autopilot, "mission", None)
     session.landing = landing_of(mission, *home)

@@ -93,6 +93,7 @@ CALL = record([("function which code", "i8")])
 PX4_HOST = record(
     [
         ("handle", "i8"),
+        ("step_address", "i8"),  # of `exchange.step_px4`
         ("own_address", "i8"),  # address of this record, for which the addresses in `fields` are valid
         ("step_uorb orb_queue_publish orb_check orb_copy", "i8"),  # function addresses
         ("updated", "i8"),  # address that orb_check writes to
