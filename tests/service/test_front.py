@@ -6,7 +6,7 @@ import pytest
 
 import px4lockstep
 from px4lockstep.errors import InputError, StateError
-from px4lockstep.service.commands import Arm, Disarm, Land, Takeoff
+from px4lockstep.scenario.commands import Arm, Disarm, Land, Takeoff
 
 pytestmark = pytest.mark.process
 

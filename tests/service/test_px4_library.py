@@ -4,7 +4,7 @@ import pytest
 from px4_double import OPTIONS, build_double
 from served import Flown
 
-from px4lockstep.service.commands import (
+from px4lockstep.scenario.commands import (
     DENIED,
     TEMPORARILY_REJECTED,
     UNSUPPORTED,

@@ -11,9 +11,11 @@ from served import CALM, Flown, square
 import px4lockstep
 from px4lockstep.errors import InputError
 from px4lockstep.flights.recorded import recorded_spec
-from px4lockstep.scenario.commands import COMMANDS, CommandResult, CommandRow, rows_of, text_of
-from px4lockstep.service.commands import (
+from px4lockstep.scenario.commands import (
+    COMMANDS,
     Arm,
+    CommandResult,
+    CommandRow,
     GoTo,
     InjectFailure,
     Item,
@@ -31,6 +33,8 @@ from px4lockstep.service.commands import (
     StartMission,
     Sticks,
     Takeoff,
+    rows_of,
+    text_of,
 )
 from px4lockstep.spec.spec import with_commands
 

@@ -7,7 +7,7 @@ import pytest
 from served import CALM, NAN, Flown, square
 
 from px4lockstep.errors import InputError
-from px4lockstep.service.commands import (
+from px4lockstep.scenario.commands import (
     DENIED,
     TEMPORARILY_REJECTED,
     UNSUPPORTED,

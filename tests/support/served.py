@@ -2,7 +2,7 @@
 
 import math
 
-from px4lockstep.service.commands import Arm, CommandResult, Item, Takeoff
+from px4lockstep.scenario.commands import Arm, CommandResult, Item, Takeoff
 from px4lockstep.service.vehicle import Vehicle
 
 CALM = {"environment.wind": "none"}

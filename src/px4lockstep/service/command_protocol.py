@@ -11,8 +11,8 @@ from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 from px4lockstep.autopilots.mavlink.modes import LISTED, MISSION, nav_state
-from px4lockstep.service import commands
-from px4lockstep.service.commands import (
+from px4lockstep.scenario import commands
+from px4lockstep.scenario.commands import (
     ACCEPTED,
     DENIED,
     FAILED,

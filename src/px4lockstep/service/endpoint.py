@@ -10,10 +10,10 @@ from px4lockstep.autopilots.mavlink.layouts import layout
 from px4lockstep.autopilots.mavlink.links import AUTOPILOT_COMPONENT, HOST
 from px4lockstep.autopilots.mavlink.modes import MISSION
 from px4lockstep.autopilots.mavlink.served_link import Received, ServedLink
+from px4lockstep.scenario.commands import Item
 from px4lockstep.service import command_protocol, mission_protocol, parameter_protocol, setpoint_protocol
 from px4lockstep.service.channel import Channel
 from px4lockstep.service.command_protocol import CommandProtocol
-from px4lockstep.service.commands import Item
 from px4lockstep.service.mission_protocol import MissionProtocol
 from px4lockstep.service.parameter_protocol import ParameterProtocol
 from px4lockstep.service.request import Request

@@ -7,7 +7,7 @@ import math
 
 from px4lockstep.autopilots.mavlink.layouts import layout
 from px4lockstep.autopilots.mavlink.modes import LISTED, custom_mode
-from px4lockstep.service.commands import ACCEPTED, DENIED, FAILED
+from px4lockstep.scenario.commands import ACCEPTED, DENIED, FAILED
 from px4lockstep.service.request import Request
 from px4lockstep.service.status import VehicleStatus
 from px4lockstep.service.streams import ALL, OFF

@@ -16,7 +16,7 @@ from typing import Any
 
 from px4lockstep.px4.commands import ALIASES, Command
 from px4lockstep.px4.fence import MAX_FENCE_POINTS, MAX_RALLY_POINTS
-from px4lockstep.service.commands import (
+from px4lockstep.scenario.commands import (
     CommandResult,
     FlightCommand,
     Item,

@@ -7,8 +7,8 @@ import struct
 import zlib
 from collections.abc import Sequence
 
+from px4lockstep.scenario.commands import CommandResult, SetParam
 from px4lockstep.service.channel import Channel
-from px4lockstep.service.commands import CommandResult, SetParam
 from px4lockstep.service.request import Request
 from px4lockstep.service.vehicle import Vehicle
 

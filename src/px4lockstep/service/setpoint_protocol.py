@@ -12,7 +12,7 @@ from typing import Any
 
 from px4lockstep.environment.projection import MapProjection
 from px4lockstep.errors import InputError
-from px4lockstep.service.commands import Setpoint, Sticks
+from px4lockstep.scenario.commands import Setpoint, Sticks
 from px4lockstep.service.request import Request
 from px4lockstep.service.telemetry import euler, yaw_of
 from px4lockstep.service.vehicle import Vehicle
