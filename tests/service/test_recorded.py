@@ -81,6 +81,26 @@ def test_a_served_flight_is_replayed_with_the_same_digest(folder, run):
     assert run.summary["outcome"] == "flown"
 
 
+def test_a_long_stream_of_setpoints_is_stored_as_it_comes_and_can_be_read_again(tmp_path):
+    """20 s at 50 Hz: more characters than the timeline has boundaries, and more rows than stay in memory."""
+    with Flown(record=tmp_path, plots=False) as flown:
+        flown.take_off()
+        for i in range(1_000):
+            flown.vehicle.submit(Setpoint(pos_ned=(0.01 * i, 0.0, -3.0), yaw_rad=0.0))
+            if i == 1:
+                flown.vehicle.submit(SetMode(OFFBOARD))
+            flown.fly(0.02)
+        [folder] = tmp_path.iterdir()
+        assert len((folder / "commands.jsonl").read_text("utf-8").splitlines()) == 1_003
+    run = px4lockstep.read_run(folder)
+    assert len(run.recording.streams.scenarios) < 20  # setpoints do not change the outputs of the scenario
+    assert run.recording.commands == (folder / "commands.jsonl").read_text("utf-8")
+    assert (
+        px4lockstep.simulate(folder / "spec.toml", commands=folder / "commands.jsonl").digest == run.summary["digest"]
+    )
+    assert run.summary["outcome"] == "flown"
+
+
 def test_the_same_commands_on_the_same_spec_give_the_same_digest(folder, run):
     """From the files of the run folder; the results of the commands are the same, too."""
     commands = folder / "commands.jsonl"

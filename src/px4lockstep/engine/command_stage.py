@@ -6,13 +6,14 @@ the ticks of their rows.
 """
 
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from px4lockstep.autopilots.base import Session
+from px4lockstep.engine.given_commands import GivenCommands
 from px4lockstep.errors import InputError
 from px4lockstep.jit import interpreted, view
 from px4lockstep.plant.layout import HORIZONTAL_DROPOUT
@@ -53,12 +54,13 @@ class CommandStage:
         is_replayed: Whether the run is a replay, to which they are known but not given.
     """
 
-    def __init__(self, core: npt.NDArray[Any], rows: Sequence[CommandRow], *, is_replayed: bool = False) -> None:
+    def __init__(self, core: npt.NDArray[Any], rows: Collection[CommandRow], *, is_replayed: bool = False) -> None:
         self._core = core
+        self._outputs = core["bus"]["scenario"].view(np.uint8).data
         self._rows = () if is_replayed else tuple(rows)
         self._next = 0
         self._queue: deque[tuple[FlightCommand, float, OnResult | None]] = deque()
-        self.given: list[CommandRow] = list(rows) if is_replayed else []
+        self.given = GivenCommands(rows if is_replayed else ())
         """The commands that took effect or were refused."""
 
     def submit(self, command: FlightCommand, on_result: OnResult | None, arrival_s: float) -> None:
@@ -83,32 +85,35 @@ class CommandStage:
         while self.next_us == time_us:
             row = self._rows[self._next]
             self._next += 1
-            self.given.append(
-                CommandRow(time_us, row.command, self._apply(row.command, session, time_us), row.arrival_s)
-            )
+            self._give(row.command, session, time_us, row.arrival_s)
         while self._queue:
             command, arrival_s, on_result = self._queue.popleft()
-            result = self._apply(command, session, time_us)
-            self.given.append(CommandRow(time_us, command, result, arrival_s))
+            result = self._give(command, session, time_us, arrival_s)
             if on_result is not None:
                 on_result(result)
+
+    def _give(self, command: FlightCommand, session: Session, time_us: int, arrival_s: float) -> CommandResult:
+        result = self._apply(command, session, time_us)
+        self.given.extend([CommandRow(time_us, command, result, arrival_s)])
+        return result
 
     def rewind(self, session: Session, time_us: int) -> None:
         """Continue from a checkpoint: the commands before that time were given, and have changed the configuration."""
         past = [row for row in self._rows or self.given if row.time_us < time_us]
         self._next = len(past) if self._rows else 0
-        self.given = past
+        self.given.replace(past)
         session.restore_configuration([row.command for row in past if row.result.is_accepted])
 
     def _apply(self, command: FlightCommand, session: Session, time_us: int) -> CommandResult:
+        before = self._outputs.tobytes()
         if isinstance(command, commands.InjectFailure):
             result = self._inject(command)
         elif isinstance(command, commands.SetWind):
             result = self._act({"action": "wind_step", "vel_ned": command.vel_ned})
         else:
             result = session.obey(command, time_us, self._core)
-        if result.is_accepted:
-            self._core["scenario"]["has_changed"] = 1  # a row of the scenario's stream
+        if self._outputs.tobytes() != before:
+            self._core["scenario"]["has_changed"] = 1  # a row of the scenario's stream; setpoints need none
         return result
 
     def _inject(self, command: commands.InjectFailure) -> CommandResult:

@@ -9,6 +9,7 @@ from px4lockstep.engine.buffers import Buffers
 from px4lockstep.engine.command_stage import CommandStage
 from px4lockstep.engine.core import NATIVE, OFF, PYTHON_WITH_STATUS
 from px4lockstep.engine.digest import flight_digest, live_digest, pack_flight, pack_live
+from px4lockstep.engine.given_commands import GivenCommands
 from px4lockstep.engine.log_layout import RowLayout
 from px4lockstep.engine.protocols import PlantView, StageInputs
 from px4lockstep.engine.sensor_stage import SensorStage
@@ -16,7 +17,6 @@ from px4lockstep.engine.streams import BOUNDARY, CHANGE, KEPT, REPLAYED, STREAMS
 from px4lockstep.errors import StateError
 from px4lockstep.jit.records import locked
 from px4lockstep.scenario.actions import START_MISSION
-from px4lockstep.scenario.commands import CommandRow
 from px4lockstep.scenario.landing import CRASH_LIES
 
 
@@ -82,13 +82,9 @@ class RunResults:
         return found
 
     @property
-    def given_commands(self) -> tuple[CommandRow, ...]:
-        """The commands from outside up to now, with their results."""
-        return self.commands_since(0)
-
-    def commands_since(self, count: int) -> tuple[CommandRow, ...]:
-        """Return the commands from outside after the first `count`."""
-        return tuple(self._commands.given[count:])
+    def given_commands(self) -> GivenCommands:
+        """The commands from outside up to now, with their results; it follows the run."""
+        return self._commands.given
 
     @property
     def plant(self) -> PlantView:

@@ -3,7 +3,7 @@
 import sys
 import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import Any
 
 import numpy as np
@@ -102,7 +102,7 @@ class Simulation(RunMemory):
         strict_rates: bool = False,
         validate: str = "cheap",
         seed: int = 0,
-        given_commands: Sequence[CommandRow] = (),
+        given_commands: Collection[CommandRow] = (),
         builder: Builder | None = None,
     ) -> None:
         if validate not in validator.LEVELS:
@@ -327,7 +327,7 @@ class Simulation(RunMemory):
                     self._end_at(self.boundary)
                     k_stop = min(k_stop, len(self._buffers))
                 elif stage == loop.FULL:
-                    self._buffers.reserve(CHANGE, len(self._buffers.arrays["scenarios"]) + 1, self._used())
+                    self._buffers.reserve(CHANGE, 2 * len(self._buffers.arrays["scenarios"]), self._used())
                     self._hand_over()
                 else:
                     handlers[stage]()

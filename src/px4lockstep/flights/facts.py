@@ -28,7 +28,7 @@ from px4lockstep.engine.simulation import Simulation
 from px4lockstep.environment.gravity import gravity_down_m_s2
 from px4lockstep.errors import LockstepError
 from px4lockstep.flights.batteries import empty_since_s
-from px4lockstep.flights.guided import GUIDED, Guidance, guided_rows, last_guidance
+from px4lockstep.flights.guided import GUIDED, NAMES, Guidance, guided_rows, last_guidance
 from px4lockstep.flights.outcome import STANDING_DEG
 from px4lockstep.flights.requested import (
     REQUESTS,
@@ -44,6 +44,7 @@ from px4lockstep.flights.takeover import OTHER, Takeover
 from px4lockstep.jit import interpreted
 from px4lockstep.log.events import FlightEvent, events_of, mode_name
 from px4lockstep.log.log import Log
+from px4lockstep.scenario.commands import CommandRow
 from px4lockstep.scenario.landing import GROUND_MARGIN_M
 from px4lockstep.scenario.signals import tilt_deg
 
@@ -83,15 +84,20 @@ class Facts:
         return self.simulation.time_us / 1e6
 
     @cached_property
+    def _guiding(self) -> list[CommandRow]:
+        """The commands from outside that may be the last request."""
+        return self.simulation.given_commands.of(NAMES)
+
+    @cached_property
     def _requests(self) -> dict[str, npt.NDArray[np.int64]]:
         """The rows at which mission, return, landing, setpoint mode or something else was requested."""
-        return requests_of(self.log) | {GUIDED: guided_rows(self.log, self.simulation.given_commands)}
+        return requests_of(self.log) | {GUIDED: guided_rows(self.log, self._guiding)}
 
     @cached_property
     def guidance(self) -> Guidance | None:
         """The last command from outside, if it is the last request: a takeoff, a place, an orbit, a pilot's mode."""
         is_asked = is_last(GUIDED, self._requests)
-        return last_guidance(self.log, self.simulation.given_commands) if is_asked else None
+        return last_guidance(self.log, self._guiding) if is_asked else None
 
     @property
     def asks(self) -> bool:

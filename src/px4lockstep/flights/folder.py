@@ -38,7 +38,6 @@ from px4lockstep.log.messages import write_messages
 from px4lockstep.log.parquet import read_parquet, write_parquet
 from px4lockstep.log.rows import hold_rows, read_rows
 from px4lockstep.reading import check_path, read_json
-from px4lockstep.scenario.commands import text_of
 from px4lockstep.spec.build import Flight
 from px4lockstep.spec.flight_tables import OUTPUTS
 from px4lockstep.spec.shipped import is_name, mission_file
@@ -114,6 +113,7 @@ class RunFolder:
             write_text(folder / MARK, "This run is incomplete: it is still being flown, or it was stopped.\n")
             if holds_log:
                 hold_rows(flight.simulation, folder / LOG_ROWS)
+                flight.simulation.given_commands.hold(folder / COMMANDS)
             write_spec(spec, folder)
         except InputError as error:  # nothing was flown, so nothing stays
             shutil.rmtree(folder / LOG_ROWS, ignore_errors=True)
@@ -154,8 +154,9 @@ class RunFolder:
             raise OutputError(f"{reasons}; the log of the flight is in {log} and the folder stays marked {MARK}")
 
     def _keep_commands(self, run: "Run") -> None:
-        if run.simulation.given_commands:
-            write_text(self.path / COMMANDS, text_of(run.simulation.given_commands))
+        given = run.simulation.given_commands
+        if len(given) and not given.are_in(self.path / COMMANDS):
+            write_text(self.path / COMMANDS, given.text)
 
     def _keep_recording(self, run: "Run") -> None:
         recording = run.recording

@@ -33,7 +33,7 @@ from px4lockstep.log.sink import LogSink
 from px4lockstep.plots.html import HtmlTable, ShownInNotebook
 from px4lockstep.plots.view import View
 from px4lockstep.reading import read_text
-from px4lockstep.scenario.commands import CommandRow, rows_of
+from px4lockstep.scenario.commands import MAX_COMMANDS_BYTES, CommandRow, rows_of
 from px4lockstep.scenario.scenario import Scenario
 from px4lockstep.scenario.setpoints import SetpointTable
 from px4lockstep.spec.build import Flight, build
@@ -46,7 +46,6 @@ if TYPE_CHECKING:
 STEP_US = 1_000_000
 """Simulated time between two calls of `watch`."""
 SEED = "aircraft.seed"
-MAX_COMMANDS_BYTES = 1_000_000_000
 LATE_S = 1.0
 """Wall time that a paced flight may take longer without a warning."""
 

@@ -18,6 +18,8 @@ from px4lockstep.errors import InputError, suggestion
 from px4lockstep.reading import json_number, parse_json
 from px4lockstep.timebase import MAX_US
 
+MAX_COMMANDS_BYTES = 1_000_000_000
+"""Longest text of the commands of a flight, some 16 hours of setpoints at 50 Hz."""
 LARGEST = sys.float_info.max
 INFINITE = {"inf": math.inf, "-inf": -math.inf}
 """Infinite numbers in a file, in which they are texts, because JSON has none; NaN is null."""

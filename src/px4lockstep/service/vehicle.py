@@ -20,7 +20,7 @@ from typing import Any
 
 from px4lockstep.autopilots.kinds import KINDS
 from px4lockstep.errors import InputError, SimulationError
-from px4lockstep.flights.folder import BOUNDARIES_HELD, RunFolder, fresh_folder, write_spec
+from px4lockstep.flights.folder import BOUNDARIES_HELD, COMMANDS, RunFolder, fresh_folder, write_spec
 from px4lockstep.flights.run import Run, loaded
 from px4lockstep.io import release_pages
 from px4lockstep.log.rows import hold_rows
@@ -118,6 +118,7 @@ class Vehicle:
         else:
             self._held = Path(tempfile.mkdtemp(prefix="px4lockstep-serve-"))
             hold_rows(self._simulation, self._held / "log.rows")
+            self._simulation.given_commands.hold(self._held / COMMANDS)
         home = self.spec.home
         self._reader = StatusReader(self._simulation, GeoPoint(home.lat_deg, home.lon_deg, home.alt_msl_m))
         self._uploads, self._reached, self._item = Uploads(), -1, 0
@@ -165,7 +166,7 @@ class Vehicle:
     @property
     def rows(self) -> tuple[CommandRow, ...]:
         """The commands of this flight up to now."""
-        return self._simulation.given_commands
+        return tuple(self._simulation.given_commands)
 
     def texts(self) -> list[StatusText]:
         """Return the messages since the last call."""
@@ -200,7 +201,7 @@ class Vehicle:
         """Note what has changed since the last call, and release the memory of rows that are in files."""
         simulation = self._simulation
         self._is_read = False
-        rows = simulation.commands_since(self._n_rows)
+        rows = simulation.given_commands.since(self._n_rows)
         self._n_rows += len(rows)
         for row in rows:
             self._note(row)
@@ -300,6 +301,7 @@ class Vehicle:
 
     def _discard(self) -> None:
         if self._held is not None:
+            self._simulation.given_commands.leave()
             shutil.rmtree(self._held, ignore_errors=True)
 
     def __enter__(self) -> "Vehicle":

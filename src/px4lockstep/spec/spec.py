@@ -1,7 +1,7 @@
 """`Spec`: a complete spec file with all defaults, returned by `load_spec` and flown by `build`."""
 
 import dataclasses
-from collections.abc import Container, Iterable, Mapping
+from collections.abc import Collection, Container, Mapping
 from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import PrivateAttr
@@ -87,7 +87,7 @@ class Spec(Part):
     _untrusted: dict[Key, Any] = PrivateAttr(default_factory=dict)
     _sources: Mapping[str, str] = PrivateAttr(default_factory=dict)
     _warnings: tuple[str, ...] = PrivateAttr(default=())
-    _commands: tuple[CommandRow, ...] = PrivateAttr(default=())
+    _commands: Collection[CommandRow] = PrivateAttr(default=())
 
     def __repr__(self) -> str:
         return f"<Spec {self.aircraft.name}: autopilot {self.autopilot.kind}, seed {self.aircraft.seed}; see to_toml>"
@@ -113,7 +113,7 @@ class Spec(Part):
         return self._warnings
 
     @property
-    def commands(self) -> tuple[CommandRow, ...]:
+    def commands(self) -> Collection[CommandRow]:
         """Commands from outside, in the order of their times; those of a served flight that is flown again."""
         return self._commands
 
@@ -165,8 +165,8 @@ class Spec(Part):
     __hash__ = None  # type: ignore[assignment]
 
 
-def with_commands(spec: Spec, rows: Iterable[CommandRow]) -> Spec:
+def with_commands(spec: Spec, rows: Collection[CommandRow]) -> Spec:
     """Return a copy of a spec with commands from outside."""
     copy = spec.model_copy()
-    copy._commands = tuple(rows)
+    copy._commands = rows
     return copy

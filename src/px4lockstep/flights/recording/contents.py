@@ -19,7 +19,7 @@ from px4lockstep.flights.recording.checks import check_recording
 from px4lockstep.flights.recording.recording import FlightSource, Recording, array_of
 from px4lockstep.jit import record
 from px4lockstep.plant.faults import LATER
-from px4lockstep.scenario.commands import rows_of
+from px4lockstep.scenario.commands import MAX_COMMANDS_BYTES, rows_of
 
 FORMAT = "px4lockstep.recording"
 VERSION = 6
@@ -212,7 +212,8 @@ def check_members(version: int, texts: Collection[str], arrays: Mapping[str, Sha
             entry = replace(entry, dtype=None)
         _check_layout(name, with_later_faults(np.zeros([0] * len(shape), dtype), entry.layout(dtype) or dtype), entry)
         row_bytes = dtype.itemsize * math.prod(shape[1:])
-        if shape[0] > max(boundaries, SHORT) + 1 or row_bytes > MAX_ROW_BYTES:
+        most = MAX_COMMANDS_BYTES if name == COMMANDS else max(boundaries, SHORT) + 1
+        if shape[0] > most or row_bytes > MAX_ROW_BYTES:
             found = f"{shape[0]} rows of {row_bytes} bytes"
             raise InputError(f"{name} has {found}, too many for {boundaries} boundaries")
 

@@ -16,7 +16,6 @@ from px4lockstep.engine.snapshot import Snapshot
 from px4lockstep.engine.streams import BOUNDARY, BY_NAME, CHANGE, Streams
 from px4lockstep.errors import InputError, SimulationError, StateError
 from px4lockstep.reprs import ShortRepr
-from px4lockstep.scenario.commands import text_of
 
 
 @dataclass(frozen=True)
@@ -89,7 +88,7 @@ class Recording(ShortRepr):
             state_names=simulation.plant.names,
             digest=simulation.digest(),
             live_digest=simulation.live_digest(),
-            commands=text_of(simulation.given_commands),
+            commands=simulation.given_commands.text,
             **{name: getattr(simulation, name) for name in (*same, "sensor_checkpoints")},
         )
 
