@@ -1,12 +1,20 @@
 """`px4lockstep.serve`: a vehicle in a process of its own, with time control, faults, log and verdict."""
 
 import math
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
 
 import pytest
 
 import px4lockstep
-from px4lockstep.errors import InputError, StateError
+from px4lockstep.autopilots.mavlink.links import check_is_free
+from px4lockstep.errors import InputError, SimulationError, StateError
 from px4lockstep.scenario.commands import Arm, Disarm, Land, Takeoff
+from px4lockstep.service.endpoint import ports_of
 
 pytestmark = pytest.mark.process
 
@@ -78,3 +86,63 @@ def test_mistakes_are_told_by_the_process_that_serves():
         pass
     with pytest.raises(InputError, match="speed = 0"):
         px4lockstep.serve("x500", speed=0)
+
+
+def serve_and_kill(folder):
+    """Kill the process of a vehicle."""
+    with px4lockstep.serve("x500", instance=63, record=folder) as vehicle:
+        os.kill(vehicle._process.process.pid, signal.SIGKILL)
+
+
+def test_a_vehicle_whose_process_was_killed_is_an_error_not_a_flight(tmp_path):
+    with pytest.raises(SimulationError, match=r"has ended: exit code -9; what was logged is in "):
+        serve_and_kill(tmp_path)
+    [folder] = tmp_path.iterdir()
+    assert (folder / "INCOMPLETE").exists()
+
+
+def test_an_error_of_the_block_itself_is_not_replaced():
+    vehicle = px4lockstep.serve("x500", instance=64)
+    with pytest.raises(ZeroDivisionError), vehicle:
+        os.kill(vehicle._process.process.pid, signal.SIGKILL) or 1 / 0
+    with pytest.raises(StateError, match="no results"):
+        _ = vehicle.outcome
+
+
+def arm_with_a_taken_file(vehicle, folder):
+    """Arm while the file of the commands can't be created."""
+    with vehicle:
+        vehicle.wait_until_ready()
+        [run_folder] = folder.iterdir()
+        (run_folder / "commands.jsonl").touch()
+        vehicle.submit(Arm())
+
+
+def test_a_flight_that_can_not_go_on_is_an_error_with_its_files(tmp_path):
+    vehicle = px4lockstep.serve("x500", instance=65, record=tmp_path)
+    with pytest.raises(SimulationError, match=r"commands\.jsonl can't be written: File exists"):
+        arm_with_a_taken_file(vehicle, tmp_path)
+    assert vehicle.folders == list(tmp_path.iterdir())
+    assert len(vehicle.log["pos_ned"]) > 1
+
+
+ABANDONED = """
+import os, signal, px4lockstep
+with px4lockstep.serve("x500", instance=66) as vehicle:
+    print(vehicle._process.process.pid, flush=True)
+    os.kill(os.getpid(), signal.SIGKILL)
+"""
+
+
+def test_a_vehicle_ends_with_the_process_that_serves_it(tmp_path):
+    """Which was killed: the port is free soon, and nothing stays on disk."""
+    environment = os.environ | {"TMPDIR": str(tmp_path)}
+    killed = subprocess.run([sys.executable, "-c", ABANDONED], env=environment, stdout=subprocess.PIPE, timeout=100)
+    assert killed.returncode == -signal.SIGKILL
+    folder = Path(f"/proc/{int(killed.stdout)}")
+    end_s = time.perf_counter() + 60.0
+    while folder.exists() and time.perf_counter() < end_s:
+        time.sleep(0.05)
+    assert not folder.exists()
+    assert list(tmp_path.glob("px4lockstep-*")) == []
+    check_is_free(ports_of(66)[0].bound)

@@ -14,7 +14,11 @@ serve_app = typer.Typer()
 def serve(
     spec: SpecArgument,
     speed: Annotated[
-        str, typer.Option(metavar="FACTOR", help="Simulated time per wall-clock time; max: as fast as possible.")
+        str,
+        typer.Option(
+            metavar="FACTOR",
+            help="Simulated time per wall-clock time; max: as fast as possible while a client is connected.",
+        ),
     ] = "1",
     instance: Annotated[
         int, typer.Option(metavar="N", help="Number of the vehicle: adds to its ports; its system ID is N + 1.")

@@ -2,12 +2,13 @@
 
 Requests and answers are lines of JSON on a socket whose number is the argument. The first line has the options, the
 first answer says that the vehicle is ready. Each request has an `id`, which its answer repeats. The process ends when
-the socket closes; then it writes the run folder.
+the socket closes; then it writes the run folder, and its last line names it.
 """
 
 import json
 import math
 import select
+import shutil
 import signal
 import socket
 import sys
@@ -48,13 +49,16 @@ class JsonLines:
         self._connection = connection
         self._text = b""
         self.is_closed = False
+        """Whether no more lines come."""
+        self.is_gone = False
+        """Whether nobody takes what is written."""
 
     def write(self, data: dict[str, Any]) -> None:
-        """Write a line; a reader that has gone is noticed by `read`."""
+        """Write a line, unless the other end has gone."""
         try:
             self._connection.sendall(to_json(data).encode() + b"\n")
         except OSError:
-            self.is_closed = True
+            self.is_closed = self.is_gone = True
 
     def shut(self) -> None:
         """Tell the other end that no more lines follow."""
@@ -85,12 +89,11 @@ class Service:
         speed = math.inf if options["speed"] is None else float(options["speed"])
         spec = loaded(options["spec"], options["overrides"], options["seed"], trust=options["trust"])
         self.vehicle = Vehicle(
-            spec, overrides=speed_overrides(spec, speed), record=options["record"], plots=options["plots"]
+            spec, overrides=speed_overrides(spec, speed), record=options["record"], plots=options["keeps"]
         )
         instance = int(options["instance"])
         self.endpoint = Endpoint(self.vehicle, instance, options["host"])
         self._loop = ServiceLoop([self.endpoint], speed)
-        self._speed = speed
         station, application = ports_of(instance)
         lines.write({"ready": True, "ports": {"ground_station": station.partner, "application": application.partner}})
 
@@ -109,7 +112,6 @@ class Service:
             self.vehicle.close()
 
     def _fly(self) -> None:
-        self._loop.speed = self._speed if self._until_us is None else math.inf
         self._loop.step(self._until_us)
         if self._until_us is not None and self.vehicle.time_us >= self._until_us:
             self._until_us = None
@@ -143,7 +145,7 @@ class Service:
             self._is_paused = bool(request["is_paused"])
             answer(time_us=self.vehicle.time_us)
         elif what == "speed":
-            self._speed = math.inf if request["speed"] is None else float(request["speed"])
+            self._loop.speed = math.inf if request["speed"] is None else float(request["speed"])
             answer()
         elif what == "texts":
             answer(texts=[vars(text) for text in self.vehicle.all_texts])
@@ -164,8 +166,13 @@ def main() -> None:
         except (LockstepError, OSError) as error:
             lines.write({"error": str(error), "kind": type(error).__name__})
             return
-        service.run()
+        try:
+            service.run()
+        except LockstepError as error:
+            lines.write({"error": str(error)})
         lines.write({"folders": [str(folder) for folder in service.vehicle.folders]})
+        if lines.is_gone and not first[0]["keeps"]:  # nobody is left to read and remove them
+            shutil.rmtree(first[0]["record"], ignore_errors=True)
 
 
 if __name__ == "__main__":

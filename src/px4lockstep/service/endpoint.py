@@ -102,6 +102,11 @@ class Endpoint:
         heard = [channel for channel in self.channels if channel.link.is_heard]
         return min((STEP_US, *(channel.streams.shortest_us for channel in heard))) if heard else QUIET_STEP_US
 
+    @property
+    def is_heard(self) -> bool:
+        """Whether a client is connected."""
+        return any(channel.link.is_heard for channel in self.channels)
+
     def close(self) -> None:
         """Close the ports."""
         for channel in self.channels:
@@ -184,7 +189,7 @@ class Endpoint:
                     payload = payloads[name] = self._payload(name, status)
                 if payload is not None:
                     channel.send_payload(name, payload)
-        if any(channel.link.is_heard for channel in self.channels):
+        if self.is_heard:
             self._send_events(status or self.vehicle.status, now_s)
 
     def attend(self, now_s: float) -> None:

@@ -60,20 +60,21 @@ class ServeOptions:
     record: str  # empty: a folder that is removed at the end
     trust: bool
     paused: bool
-    plots: bool
+    keeps: bool  # whether the run folders stay
 
 
 class ServedVehicle:
     """A vehicle that is served while its `with` block runs; afterwards it has the log and the verdict of its flight."""
 
-    def __init__(self, options: ServeOptions, *, keeps: bool) -> None:
-        self._options, self._keeps = options, keeps
+    def __init__(self, options: ServeOptions) -> None:
+        self._options = options
         self._is_paused = options.paused
         self._lines: JsonLines | None = None
         self._process: Interpreter | None = None
         self._number = 0
         self._answers: dict[int, dict[str, Any]] = {}
         self._folders: list[str] | None = None
+        self._error = ""
         self._ports: dict[str, int] = {}
         self._stack = ExitStack()
         self._run: SavedRun | None = None
@@ -85,7 +86,7 @@ class ServedVehicle:
         if self._process is not None:
             raise StateError("a vehicle can be served only once; call serve again")
         with ExitStack() as stack:
-            if not self._keeps:
+            if not self._options.keeps:
                 folder = tempfile.mkdtemp(prefix="px4lockstep-serve-")
                 stack.callback(shutil.rmtree, folder, ignore_errors=True)
                 self._options = replace(self._options, record=folder)
@@ -105,21 +106,30 @@ class ServedVehicle:
             self._stack = stack.pop_all()
         return self
 
-    def __exit__(self, *_: object) -> None:
-        """End the flight, and read its results."""
+    def __exit__(self, raised: object, *_: object) -> None:
+        """End the flight, wait for its files, and read its results.
+
+        Raises:
+            SimulationError: If the flight had an error, or its process ended before it; unless the block raised one.
+        """
         assert self._lines is not None
+        assert self._process is not None
         try:
             self._lines.shut()
-            end_s = time.perf_counter() + END_S
-            while self._folders is None and time.perf_counter() < end_s and not self._lines.is_closed:
+            while self._folders is None and not self._lines.is_closed:  # the process ends, or its end closes the socket
                 self._receive(POLL_S)
             if self._folders:
                 self._run = read_run(self._folders[-1])
-                if not self._keeps:  # they are read on first use
+                if not self._options.keeps:  # they are read on first use
                     _ = self._run.log, self._run.summary, self._run.recording
+            elif self._folders is None:
+                self._process.wait(END_S)
+                self._error = self._end_of_process()
         finally:
             self._stack.close()
             self._lines = None
+        if self._error and raised is None:
+            raise SimulationError(self._error)
 
     # -- network ---------------------------------------------------------------------------------------------------
 
@@ -157,6 +167,8 @@ class ServedVehicle:
                 self._answers[line["id"]] = line
             elif "folders" in line:
                 self._folders = line["folders"]
+            elif "error" in line and self._ports:
+                self._error = line["error"]
             else:
                 found = line
         return found
@@ -165,9 +177,17 @@ class ServedVehicle:
         assert self._process is not None
         assert self._lines is not None
         if self._lines.is_closed or self._process.process.poll() is not None:
-            raise SimulationError(f"the served vehicle has ended: {self._process.said() or 'it said nothing'}")
+            raise SimulationError(self._end_of_process())
         if time.perf_counter() > end_s:
             raise SimulationError(f"the served vehicle took too long {what}")
+
+    def _end_of_process(self) -> str:
+        """Return what to tell about a vehicle that has ended by itself."""
+        assert self._process is not None
+        code = self._process.process.poll()
+        said = self._error or self._process.said() or f"exit code {code}"
+        where = f"; what was logged is in {self._options.record}" if self._options.keeps else ""
+        return f"the served vehicle has ended: {said}{where}"
 
     def _ask(self, do: str, wait_s: float = ANSWER_S, **values: Any) -> dict[str, Any]:
         """Send a request, and return its answer."""
@@ -295,7 +315,7 @@ class ServedVehicle:
         return float(self._ask("step", max(ANSWER_S, seconds), us=time_us)["time_us"]) / 1e6
 
     def set_speed(self, speed: float) -> None:
-        """Set simulated time per wall-clock time; `math.inf` for as fast as possible."""
+        """Set simulated time per wall-clock time; `math.inf`: see `serve`."""
         self._ask("speed", speed=_checked_speed(speed))
 
     # -- results ---------------------------------------------------------------------------------------------------
@@ -325,7 +345,7 @@ class ServedVehicle:
     @property
     def folders(self) -> list[Path]:
         """The run folders of all flights, if they are kept."""
-        return [Path(folder) for folder in self._folders or ()] if self._keeps else []
+        return [Path(folder) for folder in self._folders or ()] if self._options.keeps else []
 
 
 def _checked_speed(speed: float) -> float | None:
@@ -357,7 +377,8 @@ def serve(
         spec: Built-in aircraft (`x500`), or path of a spec file.
         overrides: Values by dotted key that replace the file's.
         seed: Random seed, short for the override of `aircraft.seed`.
-        speed: Simulated time per wall-clock time; `math.inf` for as fast as possible.
+        speed: Simulated time per wall-clock time. `math.inf` is as fast as possible while a client is connected, and
+            real time otherwise; `step` is always as fast as possible.
         instance: Number of the vehicle, from 0. It is added to PX4's UDP ports; the system ID is one more.
         record: Folder in which each flight gets a run folder. By default, nothing is kept on disk.
         host: Address of the network interface; by default, only this machine can connect.
@@ -370,10 +391,8 @@ def serve(
     Raises:
         InputError: If the speed is not above 0.
     """
-    keeps = record is not None
-    folder = str(record or "")
-    changes = dict(overrides or {})
-    options = ServeOptions(
-        os.fspath(spec), changes, seed, _checked_speed(speed), instance, host, folder, trust, paused, keeps
+    changes, folder, keeps = dict(overrides or {}), str(record or ""), record is not None
+    pace = _checked_speed(speed)
+    return ServedVehicle(
+        ServeOptions(os.fspath(spec), changes, seed, pace, instance, host, folder, trust, paused, keeps)
     )
-    return ServedVehicle(options, keeps=keeps)

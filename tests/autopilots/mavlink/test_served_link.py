@@ -6,7 +6,7 @@ import pytest
 
 from px4lockstep.autopilots.mavlink.dialect import Dialect, crc_extras
 from px4lockstep.autopilots.mavlink.links import HOST, PortTakenError
-from px4lockstep.autopilots.mavlink.served_link import MAX_CLIENTS, MAX_DATAGRAM, ServedLink
+from px4lockstep.autopilots.mavlink.served_link import MAX_CLIENTS, MAX_DATAGRAM, SILENCE_S, ServedLink
 
 BEAT = Dialect(1, 1).encode("heartbeat", 2, 12, 29, 0, 3)
 CLIENT_BEAT = Dialect(255, 190).encode("heartbeat", 6, 8, 0, 0, 4)
@@ -145,3 +145,19 @@ def test_frames_are_sent_together_up_to_the_size_of_a_datagram(link, partner):
 def test_a_port_in_use_is_an_error_that_names_it(link):
     with pytest.raises(PortTakenError, match=f"UDP port {address(link)[1]} is in use"):
         ServedLink(HOST, address(link)[1], (HOST, 14550), crc_extras())
+
+
+def test_a_silent_client_of_another_machine_is_forgotten_after_a_minute(link, monkeypatch):
+    """One on this machine is not: its port would be reported as closed."""
+    now_s = 1_000.0
+    monkeypatch.setattr("px4lockstep.autopilots.mavlink.served_link.time.monotonic", lambda: now_s)
+    monkeypatch.setattr(link, "_send_to", lambda *_: None)
+    for client in (("192.0.2.1", 14_550), ("192.0.2.2", 14_550), (HOST, 14_551)):
+        link._remember(client)
+    now_s += SILENCE_S
+    link._remember(("192.0.2.2", 14_550))
+    link.announce(BEAT)
+    assert len(link.clients) == 3
+    now_s += 1.0
+    link.announce(BEAT)
+    assert link.clients == ((HOST, 14_551), ("192.0.2.2", 14_550))

@@ -3,10 +3,12 @@
 Like PX4, it sends to a fixed port from the start. Unlike PX4, which answers only its first sender, it answers everyone
 who sends it a valid frame: what is sent goes to the fixed port and to all of them. A receiver that has gone is noticed,
 because the system reports that its port is closed; a sender is then forgotten, and the fixed port gets heartbeats only,
-until one of them arrives.
+until one of them arrives. Networks lose such reports, so a sender on another machine is also forgotten when it was
+silent for a minute: clients send a heartbeat every second.
 """
 
 import socket
+import time
 from collections.abc import Mapping
 from typing import NamedTuple
 
@@ -17,6 +19,10 @@ Address = tuple[str, int]
 
 MAX_CLIENTS = 16
 """A client beyond this number replaces the one that was silent for longest."""
+SILENCE_S = 60.0
+"""Wall-clock time after which a silent client on another machine is forgotten."""
+LOCAL = "127."
+"""Start of the addresses of this machine."""
 MAX_DATAGRAM = 1_400
 """Frames are sent together up to this size, which fits every network."""
 MAX_READ = 200
@@ -52,7 +58,7 @@ class ServedLink:
         self._crc_extra = crc_extra
         self._partner = partner
         self._is_partner_there = False
-        self._clients: dict[Address, None] = {}  # the one that was silent for longest comes first
+        self._clients: dict[Address, float] = {}  # last heard at; the one that was silent for longest comes first
         self._waiting: dict[Address | None, bytearray] = {}
         self.skipped = 0
         """Bytes received that belonged to no frame."""
@@ -109,6 +115,7 @@ class ServedLink:
 
     def announce(self, frame: bytes) -> None:
         """Send a heartbeat to everyone; also to the fixed receiver if it is not there, to see whether it is by now."""
+        self._forget_silent()
         if self._is_partner_there:
             self.send(frame)
             return
@@ -125,9 +132,15 @@ class ServedLink:
 
     def _remember(self, client: Address) -> None:
         self._clients.pop(client, None)
-        self._clients[client] = None
+        self._clients[client] = time.monotonic()
         if len(self._clients) > MAX_CLIENTS:
             del self._clients[next(iter(self._clients))]
+
+    def _forget_silent(self) -> None:
+        limit_s = time.monotonic() - SILENCE_S
+        for client in [client for client, heard_s in self._clients.items() if heard_s < limit_s]:
+            if not client[0].startswith(LOCAL):
+                del self._clients[client]
 
     def _send(self, data: bytes, client: Address | None) -> None:
         if client is not None:
