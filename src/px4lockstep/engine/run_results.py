@@ -1,5 +1,6 @@
 """Read access to a simulation: its position, log, streams and digests."""
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -31,12 +32,14 @@ class RunResults:
     _initial_state: npt.NDArray[np.float64]
     _n_x: int
     _commands: CommandStage
+    _position: Sequence[int]  # memoryviews of two fields: reading one takes 50 ns, indexing the records 500 ns
+    _crashed: Sequence[int]
     _n_checkpoints: int
 
     @property
     def boundary(self) -> int:
         """The index of the next boundary."""
-        return int(self._core["cursor"]["k"][0])
+        return self._position[0]
 
     @property
     def time_us(self) -> int:
@@ -46,7 +49,7 @@ class RunResults:
     @property
     def is_crashed(self) -> bool:
         """Whether a crash has ended the run; the last row of the log is the crash."""
-        return int(self._core["bus"]["scenario"]["crashed"][0]) not in (0, CRASH_LIES)
+        return self._crashed[0] not in (0, CRASH_LIES)
 
     @property
     def is_done(self) -> bool:

@@ -127,6 +127,7 @@ class Simulation(RunMemory):
         """Simulated time run by this object: all of it, or the time since the resumed checkpoint."""
 
         self._core = zeros(SIM)
+        self._position, self._crashed = self._core["cursor"]["k"].data, self._core["bus"]["scenario"]["crashed"].data
         sim = plain(self._core)[0]
         builder = builder or Builder()
         sim["bus"]["estimate"]["q_bn"][0] = 1.0

@@ -56,6 +56,8 @@ class LinkStreams:
         self._tick_us = tick_us
         self._intervals_us = {name: self._default_us(name) for name in ALL}
         self._due_us = {name: 0 for name, interval_us in self._intervals_us.items() if interval_us != OFF}
+        self.shortest_us = self._shortest_us()
+        """The shortest interval."""
 
     def _default_us(self, name: str) -> int:
         rate_hz = RATES_HZ.get(name, (0, 0))[self._kind]
@@ -65,9 +67,7 @@ class LinkStreams:
         """Return the interval of a message; -1 if it is not streamed."""
         return self._intervals_us[name]
 
-    @property
-    def shortest_us(self) -> int:
-        """The shortest interval."""
+    def _shortest_us(self) -> int:
         return min((value for value in self._intervals_us.values() if value != OFF), default=SECOND_US)
 
     def set_interval(self, name: str, interval_us: float, time_us: int) -> None:
@@ -79,6 +79,7 @@ class LinkStreams:
         else:
             wanted = max(self._tick_us, round(min(interval_us, 1e9)))
         self._intervals_us[name] = wanted
+        self.shortest_us = self._shortest_us()
         self._due_us.pop(name, None)
         if wanted != OFF:
             self._due_us[name] = time_us
