@@ -23,7 +23,8 @@ from px4lockstep.engine import loop
 from px4lockstep.engine.bus import BUS
 from px4lockstep.engine.compilation import background_turn, compiled_loop
 from px4lockstep.jit import ahead
-from px4lockstep.jit.cache import SOURCES, KernelCache, cache_root
+from px4lockstep.jit.cache import KernelCache, cache_root
+from px4lockstep.jit.sources import SOURCES
 from px4lockstep.log.angles import compiled_angles, write_angles
 from px4lockstep.sensors.suite import stage_address, step_sensors
 from px4lockstep.vehicle.special_rotor import special_units, write_special_outputs, write_special_rates

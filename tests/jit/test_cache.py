@@ -9,7 +9,7 @@ import numba
 import pytest
 from commands import run_command, start_command
 
-from px4lockstep.jit import cache
+from px4lockstep.jit import cache, sources
 
 CALLER = """
     from px4lockstep.jit import kernel
@@ -149,7 +149,7 @@ def test_edited_comments_and_texts_recompile_nothing(package):
 )
 def test_the_stamp_covers_code_but_not_texts(before, after, is_same):
     """Strings that code may read are part of the stamp."""
-    stamps = [cache._parse("demo", False, source.encode())[0] for source in (before, after)]
+    stamps = [sources._parse("demo", False, source.encode())[0] for source in (before, after)]
     assert (stamps[0] == stamps[1]) is is_same
 
 
@@ -189,9 +189,9 @@ def test_code_of_old_sources_is_removed(package):
     for factor in range(1, 8):
         package.write("constants", f"FACTOR = {factor}.0\n")
         package.run()
-    indices = list(package.cache_dir.rglob("callee.scale*.nbi"))
+    indices = list(package.cache_dir.rglob("caller.caller*.nbi"))
     assert len(indices) == cache.KEPT_STAMPS
-    data = list(package.cache_dir.rglob("callee.scale*.nbc"))
+    data = list(package.cache_dir.rglob("caller.caller*.nbc"))
     assert len(data) == cache.KEPT_STAMPS
 
 
@@ -286,7 +286,7 @@ def test_the_folder_names_the_versions(monkeypatch, tmp_path):
 )
 def test_imports_are_found_in_the_source(source, expected):
     """All forms of Python imports are recognized."""
-    assert list(cache.direct_imports("demo.sub.module", False, ast.parse(source))) == expected
+    assert list(sources.direct_imports("demo.sub.module", False, ast.parse(source))) == expected
 
 
 @pytest.mark.parametrize(

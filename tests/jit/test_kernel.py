@@ -44,6 +44,25 @@ def test_an_interpreted_kernel_compiles_nothing(python):
     assert interpreted(sincos)(2.0) == sincos(2.0)
 
 
+@pytest.mark.process
+def test_a_warm_start_creates_dispatchers_of_entry_points_only(python):
+    """There are hundreds of kernels, and each dispatcher takes 50 µs."""
+    script = """
+        import px4lockstep
+        from px4lockstep.engine import loop
+        from px4lockstep.jit import linking
+        created = []
+        create = linking.KernelDispatcher.__init__
+        def note(self, function, *arguments, **options):
+            created.append(function.__name__)
+            create(self, function, *arguments, **options)
+        linking.KernelDispatcher.__init__ = note
+        px4lockstep.simulate("x500", overrides={"timeline.t_end_s": 1.0})
+        print(created)
+    """
+    assert python("-c", textwrap.dedent(script)).stdout == "['advance']\n"
+
+
 def long_sum(a, i):
     """Compute something that LLVM does not inline by default: many bounds checks, each with an exception."""
     first = a[i] + a[i + 1] * a[i + 2] - a[i + 3] / a[i + 4] + a[i + 5] * (a[i + 6] + a[i + 7])

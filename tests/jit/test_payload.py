@@ -63,6 +63,43 @@ def test_bitcode_is_parsed_when_a_new_caller_links_it(tmp_path, python):
     assert run("outer") == ["7.0 False", "negative", "63.0 False False"]
 
 
+OBJECTS = """
+    import numpy as np
+    from numba.core.runtime import rtsys
+    from px4lockstep.jit import kernel
+
+    @kernel
+    def tell(x):
+        print("callee has", x)
+
+    @kernel
+    def doubled(x):
+        tell(x)
+        return np.full(2, 2.0 * x)
+
+    @kernel
+    def number(x):
+        return 2.0 * x
+
+    print(number(1.0), rtsys._init)
+    array = doubled(3.0)
+    print(array, rtsys._init, doubled(4.0) + array)
+"""
+
+
+@pytest.mark.process
+@needs_jit
+def test_loaded_code_has_what_it_calls_of_the_runtime_without_compiling_it(tmp_path, python):
+    """Code from the cache allocates arrays, and a callee prints a Python object."""
+    script = tmp_path / "objects.py"
+    script.write_text(textwrap.dedent(OBJECTS), "utf-8")
+    said = [python(script, PX4LOCKSTEP_CACHE_DIR=tmp_path / "cache", PX4LOCKSTEP_QUIET=1).stdout for _ in range(2)]
+    first, again = (text.splitlines() for text in said)
+    told = ["callee has 3.0", "callee has 4.0"]
+    assert first == ["2.0 True", *told, "[6. 6.] True [14. 14.]"]
+    assert again == ["2.0 False", *told, "[6. 6.] False [14. 14.]"]
+
+
 @needs_jit
 def test_the_stored_signature_of_the_loop_is_that_of_its_arguments():
     """Deriving it from the arrays gives the same types."""

@@ -22,7 +22,7 @@ from numba.extending import intrinsic
 from px4lockstep.errors import InputError
 from px4lockstep.jit.cache import KernelCache
 from px4lockstep.jit.kernel import JIT_ENABLED, OPTIONS
-from px4lockstep.jit.linking import entry_point
+from px4lockstep.jit.linking import entry_point, provide_objects
 from px4lockstep.jit.records import RecordView, rows
 
 _keep_alive: list[Any] = []  # compiled callbacks, whose addresses may be called until the process ends
@@ -49,6 +49,7 @@ def callback(function: Callable[..., Any], result: str, arguments: tuple[Any, ..
     try:
         with entry_point(compiled.__qualname__):
             compiled.compile()
+        provide_objects(compiled._library)
     except (numba.core.errors.NumbaError, KeyError, AttributeError) as error:
         takes = ", ".join(argument if isinstance(argument, str) else "record" for argument in arguments)
         raise InputError(

@@ -1,10 +1,9 @@
 """Import-aware cache of compiled kernels, on disk in the user's cache directory.
 
 Numba stamps a cached function with its own source file and therefore misses edits in the functions that it calls. Here
-the stamp covers the module and every module that it imports, directly or indirectly, except the standard library and
-installed packages other than px4lockstep. An edit recompiles the kernels of the modules that import it, and no others.
-Comments, docstrings, error messages and the descriptions of keys are not part of the stamp. The values of globals that
-a user's function reads are part of the key, since they may come from outside the sources.
+the stamp covers the imports, too (`jit/sources.py`): an edit recompiles the kernels of the modules that import it, and
+no others. The values of globals that a user's function reads are part of the key, since they may come from outside the
+sources.
 
 The folder is `PX4LOCKSTEP_CACHE_DIR` if set, otherwise the user's cache directory. The versions of Numba and Python are
 part of the path; the CPU target is part of Numba's key. A read-only folder is still read; missing kernels are then
@@ -14,17 +13,13 @@ ahead of time is used (`jit/ahead.py`).
 This module builds on Numba's internals, `numba.core.caching`, and `tests/jit/test_cache.py` fails if those change.
 """
 
-import ast
 import contextlib
 import functools
 import glob
 import hashlib
-import importlib.util
 import inspect
-import json
 import os
 import sys
-import sysconfig
 import time
 import types
 from collections.abc import Callable, Iterator
@@ -34,25 +29,18 @@ from typing import Any
 import numba
 import numpy as np
 from numba.core import caching
-from numba.core.runtime import rtsys
 
-from px4lockstep.errors import InputError
-from px4lockstep.io import NOFOLLOW, atomic_write, lock
+from px4lockstep.io import NOFOLLOW, lock
 from px4lockstep.jit import ahead, payload
 from px4lockstep.jit.progress import write_notice
+from px4lockstep.jit.sources import OWN_PACKAGE, find_source, source_stamp, sources
 
-OWN_PACKAGE = "px4lockstep"
 LOCK = "compiling.lock"
-SOURCES = "sources.json"
 START_NS = time.time_ns()
 """Approximate start of this process. It does not run sources that were edited later."""
 STAMP_DIGITS = 16
-ENTRY_DESCRIPTION = 1
-"""Index of a key's description among the arguments of `entry`."""
 KEPT_STAMPS = 4
 """Source versions whose compiled code is kept per function: two checkouts, each before and after an edit."""
-
-INSTALLED = tuple(Path(sysconfig.get_path(name)).resolve() for name in ("stdlib", "platstdlib", "purelib", "platlib"))
 
 
 def cache_root() -> Path:
@@ -88,144 +76,6 @@ def compiling_alone() -> Iterator[None]:
             os.close(handle)
 
 
-@functools.cache
-def _find_source(module_name: str) -> Path | None:
-    """Return the source file of a module without importing it; None if the stamp does not cover the module."""
-    module = sys.modules.get(module_name)
-    origin = getattr(module, "__file__", None)
-    if origin is None:
-        try:
-            spec = importlib.util.find_spec(module_name)
-        except (ImportError, ValueError, AttributeError):
-            return None
-        origin = spec.origin if spec else None
-    if not origin or not origin.endswith(".py"):
-        return None
-    path = Path(origin).resolve()
-    is_own = module_name.partition(".")[0] == OWN_PACKAGE
-    return path if is_own or not any(path.is_relative_to(folder) for folder in INSTALLED) else None
-
-
-def direct_imports(module_name: str, is_package: bool, tree: ast.AST) -> tuple[str, ...]:
-    """Return the dotted names that a module may import.
-
-    `from package import name` yields both `package` and `package.name`, since either may be the module.
-    """
-    found: dict[str, None] = {}
-    for node in _statements(tree):
-        if isinstance(node, ast.Import):
-            found |= dict.fromkeys(alias.name for alias in node.names)
-        elif isinstance(node, ast.ImportFrom):
-            base = node.module or ""
-            if node.level:
-                parents = module_name.split(".")
-                parents = parents[: len(parents) - node.level + is_package]
-                base = ".".join([*parents, *filter(None, [base])])
-            found |= dict.fromkeys([base, *(f"{base}.{alias.name}" for alias in node.names)])
-    return tuple(name for name in found if name)
-
-
-def _statements(node: ast.AST) -> Iterator[ast.stmt]:
-    """Yield all statements, including nested ones. Expressions make up most of a tree and import nothing."""
-    for field in ("body", "orelse", "finalbody", "handlers", "cases"):
-        children = getattr(node, field, ())
-        for child in children if isinstance(children, list) else ():
-            yield child
-            yield from _statements(child)
-
-
-class _WithoutProse(ast.NodeTransformer):
-    """Drops strings that do not affect compiled code: docstrings, error messages, descriptions of keys."""
-
-    def visit_Expr(self, node: ast.Expr) -> ast.AST | None:
-        is_text = isinstance(node.value, ast.Constant) and isinstance(node.value.value, str)
-        return None if is_text else self.generic_visit(node)
-
-    def visit_Raise(self, _: ast.Raise) -> ast.AST:
-        return ast.Raise()
-
-    def visit_Call(self, node: ast.Call) -> ast.AST:
-        if isinstance(node.func, ast.Name) and node.func.id == "entry":
-            node.args = [arg for i, arg in enumerate(node.args) if i != ENTRY_DESCRIPTION]
-        return self.generic_visit(node)
-
-
-class _KnownSources:
-    """Imports and code hash of each source file, stored on disk by source hash; parsing all files takes a second."""
-
-    def __init__(self, path: Path) -> None:
-        self._path = path
-        self._is_new = False
-        self._known: dict[str, tuple[str, list[str]]] = {}
-        for file in (path, *([] if ahead.problem(ahead.FOLDER) else [ahead.FOLDER / path.name])):
-            with contextlib.suppress(OSError, ValueError, TypeError, AttributeError):  # missing or damaged
-                self._known |= {
-                    key: (str(code), list(names)) for key, (code, names) in json.loads(file.read_bytes()).items()
-                }
-
-    def of(self, module_name: str, is_package: bool, source: bytes) -> tuple[str, list[str]]:
-        key = hashlib.sha256(f"{module_name} {is_package}\0".encode() + source).hexdigest()
-        if key not in self._known:
-            self._known[key] = _parse(module_name, is_package, source)
-            self._is_new = True
-        return self._known[key]
-
-    def save(self) -> None:
-        if self._is_new:
-            self._is_new = False
-            with contextlib.suppress(OSError, InputError):  # `save_overload` reports a read-only folder
-                self._path.parent.mkdir(parents=True, exist_ok=True)
-                with atomic_write(self._path) as file:
-                    file.write(json.dumps(self._known).encode())
-
-
-_known_sources = functools.cache(_KnownSources)
-
-
-def _parse(module_name: str, is_package: bool, source: bytes) -> tuple[str, list[str]]:
-    """Return the hash of a module's code without comments and texts, and the names that it may import."""
-    try:
-        tree = ast.parse(source)
-    except (SyntaxError, ValueError):
-        return hashlib.sha256(source).hexdigest(), []
-    imports = direct_imports(module_name, is_package, tree)
-    return hashlib.sha256(ast.dump(_WithoutProse().visit(tree)).encode()).hexdigest(), list(imports)
-
-
-def source_stamp(module_name: str, path: Path) -> str:
-    """Return a hash over the code of a module and of all the imports that the stamp covers."""
-    digest = hashlib.sha256()
-    for name, (_, code) in sorted(_walk(module_name, path).items()):
-        digest.update(f"{name}\0{code}\0".encode())
-    return digest.hexdigest()
-
-
-@functools.cache
-def _sources(module_name: str, path: Path) -> tuple[Path, ...]:
-    """Return the source files of a module and of all the imports that the stamp covers."""
-    return tuple(file for file, _ in _walk(module_name, path).values())
-
-
-def _walk(module_name: str, path: Path) -> dict[str, tuple[Path, str]]:
-    """Read a module and all its imports; return files and code hashes by module name."""
-    known = _known_sources(cache_root() / SOURCES)
-    is_own = module_name.partition(".")[0] == OWN_PACKAGE  # then the stamp depends on no other installed file
-    found: dict[str, tuple[Path, str]] = {}
-    todo = [(module_name, path)]
-    while todo:
-        name, file = todo.pop()
-        if name not in found:
-            code, imports = known.of(name, file.name == "__init__.py", file.read_bytes())
-            found[name] = file, code
-            for imported in imports:
-                is_covered = imported not in found and (not is_own or imported.partition(".")[0] == OWN_PACKAGE)
-                source_file = _find_source(imported) if is_covered else None
-                if source_file is not None:
-                    todo.append((imported, source_file))
-    known.save()
-    return found
-
-
 def _code_hash(code: types.CodeType) -> str:
     """Return a hash of Python bytecode, without docstrings and line numbers."""
     digest = hashlib.sha256(code.co_code + repr((code.co_names, code.co_varnames)).encode())
@@ -244,7 +94,7 @@ def _constants(py_func: Callable[..., Any], seen: list[Callable[..., Any]]) -> I
     seen.append(py_func)
     for name in sorted(py_func.__code__.co_names):
         value = py_func.__globals__.get(name)
-        if isinstance(value, types.ModuleType) and _find_source(value.__name__) is not None:
+        if isinstance(value, types.ModuleType) and find_source(value.__name__) is not None:
             yield from (f"{value.__name__}.{key}={_show(item)}" for key, item in sorted(vars(value).items()))
         elif callable(callee := getattr(value, "py_func", None)):
             yield from _constants(callee, seen)
@@ -276,7 +126,7 @@ class ImportAwareLocator(caching._CacheLocator):  # type: ignore[misc]  # Numba 
         return str(self._cache_path)
 
     def get_source_stamp(self) -> str:
-        return source_stamp(self._module_name, self._path)
+        return source_stamp(self._module_name, self._path, cache_root())
 
     def get_disambiguator(self) -> str:
         return _code_hash(self._code)[:STAMP_DIGITS]  # not the line number, which changes with every comment above
@@ -302,6 +152,20 @@ class _IndexFile(caching.IndexDataCacheFile):  # type: ignore[misc]  # Numba shi
     Numba numbers data files, so two processes that compile at the same time can give two files the same number. With
     keys as names, a lost index entry costs one recompilation, but an entry never points to the wrong file.
     """
+
+    _loaded: dict[Any, str]
+    _loaded_version: tuple[int, int] | None = None
+
+    def _load_index(self) -> dict[Any, str]:
+        """Load the index, once per version of its file: it has the types of all records."""
+        try:
+            status = os.stat(self._index_path)
+        except OSError:
+            return {}
+        if (status.st_ino, status.st_mtime_ns) != self._loaded_version:
+            self._loaded = super()._load_index()
+            self._loaded_version = status.st_ino, status.st_mtime_ns
+        return dict(self._loaded)
 
     def save(self, key: Any, data: Any) -> None:
         name = f"{self._index_name}.{hashlib.sha256(repr(key).encode()).hexdigest()[:16]}.nbc"
@@ -370,7 +234,7 @@ class KernelCache(caching.Cache):  # type: ignore[misc]  # Numba ships no types
         """
         try:
             path, now_ns = Path(inspect.getfile(self._py_func)), time.time_ns()
-            files = _sources(self._py_func.__module__, path) if path.exists() else ()
+            files = sources(self._py_func.__module__, path, cache_root()) if path.exists() else ()
             return bool(files) and not any(START_NS < file.stat().st_mtime_ns <= now_ns for file in files)
         except (OSError, TypeError):  # TypeError: a function typed at a prompt
             return False
@@ -402,13 +266,12 @@ class KernelCache(caching.Cache):  # type: ignore[misc]  # Numba ships no types
     def load_overload(self, sig: Any, target_context: Any) -> Any:
         """Load compiled code, or return None if the cache has no usable entry.
 
-        Numba would initialize its compiler first, which takes a quarter of a second and 60 MB. Loaded code needs only
-        the runtime; a later compilation initializes the compiler then.
+        Numba would initialize its compiler first, which takes a quarter of a second and 60 MB. Loaded code does not
+        need it; a later compilation initializes it then.
         """
         if not self._can_be_cached():
             return None
         try:
-            rtsys.initialize(target_context)
             found = self._load_overload(sig, target_context)
         except Exception:  # a damaged entry of any kind counts as missing; flush it so that saving does not read it
             found = None

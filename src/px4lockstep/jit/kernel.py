@@ -37,12 +37,37 @@ def inlined_kernel(function: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _compiled(function: Callable[..., Any], forceinline: bool) -> Callable[..., Any]:
-    if not JIT_ENABLED:
-        return function
-    dispatcher = KernelDispatcher(function, targetoptions={"nopython": True, **OPTIONS, "forceinline": forceinline})
-    dispatcher._cache = KernelCache(function)
-    compiled: Callable[..., Any] = dispatcher
-    return compiled
+    return Kernel(function, forceinline) if JIT_ENABLED else function
+
+
+class Kernel:
+    """A compiled function: Numba's dispatcher, created on first use.
+
+    A warm start uses a few of the hundreds of kernels, and a dispatcher takes 50 µs. Compiled callers get the
+    dispatcher, too, because Numba asks for the attribute `_numba_type_` of a global.
+    """
+
+    def __init__(self, function: Callable[..., Any], forceinline: bool) -> None:
+        self.py_func = function
+        self._forceinline = forceinline
+        functools.update_wrapper(self, function)
+
+    def __call__(self, *arguments: Any, **named: Any) -> Any:
+        """Call the kernel from Python."""
+        return self._dispatcher(*arguments, **named)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._dispatcher, name)
+
+    def __reduce__(self) -> Any:
+        return self._dispatcher.__reduce__()
+
+    @functools.cached_property
+    def _dispatcher(self) -> Any:
+        options = {"nopython": True, **OPTIONS, "forceinline": self._forceinline}
+        dispatcher = KernelDispatcher(self.py_func, targetoptions=options)
+        dispatcher._cache = KernelCache(self.py_func)
+        return dispatcher
 
 
 def specialize(function: Callable[..., Any], *arguments: Any) -> Callable[..., Any]:

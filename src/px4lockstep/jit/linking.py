@@ -18,13 +18,18 @@ from collections.abc import Iterator
 from typing import Any
 
 import llvmlite.binding as llvm
-from numba.core import compiler, sigutils
+from numba.core import cgutils, compiler, sigutils
 from numba.core import event as events
 from numba.core.codegen import JITCodeLibrary
 from numba.core.compiler_lock import global_compiler_lock
 from numba.core.dispatcher import _FunctionCompiler  # type: ignore[attr-defined]
+from numba.core.environment import lookup_environment
 from numba.core.registry import CPUDispatcher
 
+from px4lockstep.jit.payload import LoadedLibrary
+
+OBJECTS = "_ZN08NumbaEnv"
+"""Start of the names of pointers to the Python objects of functions."""
 RARE_COLLECTIONS = (50_000, 20, 100)
 """Thresholds of the garbage collector, which otherwise takes a tenth of the time; memory hardly grows."""
 
@@ -45,10 +50,33 @@ def entry_point(name: str) -> Iterator[None]:
             gc.set_threshold(*thresholds)
 
 
+def provide_objects(library: Any) -> None:
+    """Give the callees in an entry point's library their Python objects, such as a text to print."""
+    if isinstance(library, LoadedLibrary):
+        return  # it has them
+    for variable in library._final_module.global_variables:
+        environment = lookup_environment(variable.name) if variable.name.startswith(OBJECTS) else None
+        if environment is not None:
+            library.codegen.set_env(variable.name, environment)
+
+
 class LinkedLibrary(JITCodeLibrary):  # type: ignore[misc]  # Numba ships no types
     """The intermediate representation of one kernel, and the libraries of the functions that it calls."""
 
     _shared_module: Any
+
+    def add_ir_module(self, ir_module: Any) -> None:
+        """Add a module, without the pointer to Python objects that Numba declares for every function, if it is unused.
+
+        Loading a kernel takes longer with hundreds of these.
+        """
+        pointers = {name: ir_module.globals.pop(name) for name in list(ir_module.globals) if name.startswith(OBJECTS)}
+        text = str(ir_module)
+        text += "".join(f"{pointer}\n" for name, pointer in pointers.items() if name in text)
+        module = llvm.parse_assembly(cgutils.normalize_ir_text(text))
+        module.name = ir_module.name
+        module.verify()
+        self.add_llvm_module(module)
 
     def finalize(self) -> None:
         """Leave optimization and machine code to the entry point."""
@@ -120,7 +148,9 @@ class KernelDispatcher(CPUDispatcher):  # type: ignore[misc]  # Numba ships no t
                 if self._linked.pop(tuple(args), None) is not None:
                     del self.overloads[tuple(args)]
                 with entry_point(self.__name__):
-                    return super().compile(sig)
+                    compiled = super().compile(sig)
+                provide_objects(self.overloads[tuple(args)].library)
+                return compiled
             existing = self.overloads.get(tuple(args))
             if existing is not None:
                 return existing.entry_point

@@ -5,9 +5,13 @@ calls the function needs the bitcode; a warm start calls machine code. So it is 
 saves three quarters of the time to load the loop. The names of the symbols, which Numba reads from the bitcode, are
 stored beside it. The annotated source, which is only for inspection, is not stored.
 
+Numba also compiles the functions of its runtime before it loads anything. Machine code has copies of those that it
+calls, so it needs only the addresses of the runtime's C functions, whose names are stored, too.
+
 This module builds on Numba's internals, `numba.core.codegen`, and `tests/jit/test_payload.py` fails if those change.
 """
 
+import functools
 from typing import Any
 
 import llvmlite.binding as llvm
@@ -15,6 +19,7 @@ import numpy as np
 from numba import types
 from numba.core import compiler
 from numba.core.codegen import JITCodeLibrary
+from numba.core.runtime import _nrt_python, rtsys
 from numba.np.numpy_support import as_dtype
 
 Payload = tuple[Any, ...]
@@ -46,13 +51,21 @@ def reduce(result: Any) -> Payload:
         for symbol in group
         if not symbol.is_declaration
     ]
-    return symbols, *result._replace(type_annotation="")._reduce()
+    declared = {function.name for function in result.library._final_module.functions if function.is_declaration}
+    compiled = {function.name for function in rtsys.library._final_module.functions if not function.is_declaration}
+    called = None if declared & compiled else sorted(declared & _runtime_addresses().keys())
+    return symbols, called, *result._replace(type_annotation="")._reduce()
 
 
 def rebuild(target_context: Any, payload: Payload) -> Any:
     """Return the compile result of what was stored; its machine code is ready to run."""
-    symbols, (name, _, (machine_code, bitcode)), function, environment, signature, *rest = payload
+    symbols, called, (name, _, (machine_code, bitcode)), function, environment, signature, *rest = payload
     in_object_mode, lifted, annotation, on_reload, environments = rest
+    if called is None:
+        rtsys.initialize(target_context)
+    else:
+        for symbol in called:
+            llvm.add_symbol(symbol, _runtime_addresses()[symbol])
     for initialize in on_reload:
         initialize()
     codegen = target_context.codegen()
@@ -79,6 +92,13 @@ def rebuild(target_context: Any, payload: Payload) -> Any:
         reload_init=on_reload,
         referenced_envs=environments,
     )
+
+
+@functools.cache
+def _runtime_addresses() -> dict[str, int]:
+    """Return the addresses of the runtime's C functions by the names that compiled code uses."""
+    helpers = _nrt_python.c_helpers
+    return {name if name.startswith("_") else f"NRT_{name}": address for name, address in helpers.items()}
 
 
 def fits(kind: Any, value: Any) -> bool:
