@@ -38,6 +38,7 @@ def program() -> None:
 def main() -> None:
     """Run the command line. Bad input produces a message and an exit code, never a traceback."""
     gc.disable()  # imports create many objects and no garbage; `cli.declare` enables it when the command runs
+    os.environ.setdefault("PYDANTIC_DISABLE_PLUGINS", "__all__")  # else, pydantic searches all installed packages
     interrupts.take()
     try:
         if sys.stdout is None:

@@ -75,20 +75,25 @@ class _PartType(ModelMetaclass):
     def __call__(cls, *first: Any, **values: Any) -> Any:
         if len(first) > 1:
             raise TypeError(f"{cls.__name__} accepts only its first key by position; pass the others by name")
-        names = list(cls.model_fields)  # type: ignore[attr-defined]
-        values = dict(zip(names, first, strict=False)) | values
+        model: Any = cls
+        if not first and not values and not any(field.is_required() for field in model.model_fields.values()):
+            part = model.model_construct()._frozen()
+            if not tuple(part.check()):
+                return part  # without validation, for which the schema would have to be built
+        values = dict(zip(model.model_fields, first, strict=False)) | values
         try:
             return super().__call__(**{name: freeze(value) for name, value in values.items()})
         except ValidationError as error:
             from px4lockstep.part.wording import input_error  # imports this module
 
-            raise input_error(cls, error) from None  # type: ignore[arg-type]
+            raise input_error(model, error) from None
 
 
 class Part(BaseModel, metaclass=_PartType):
     """Part of a flight: a table of the spec file, or the equivalent object created in Python."""
 
-    model_config = pydantic.ConfigDict(strict=True, extra="forbid", frozen=True, allow_inf_nan=False)
+    # Building is deferred because a flight validates a third of all parts.
+    model_config = pydantic.ConfigDict(strict=True, extra="forbid", frozen=True, allow_inf_nan=False, defer_build=True)
 
     aliases: ClassVar[dict[str, str]] = {}
     """Alternative spellings of keys."""
@@ -118,11 +123,15 @@ class Part(BaseModel, metaclass=_PartType):
         """
         yield from ()
 
-    @pydantic.model_validator(mode="after")
-    def _checked(self, info: pydantic.ValidationInfo) -> Self:
+    def _frozen(self) -> Self:  # with immutable tables of free keys
         for name, value in vars(self).items():
             if type(value) is dict:
                 vars(self)[name] = FrozenDict(value)
+        return self
+
+    @pydantic.model_validator(mode="after")
+    def _checked(self, info: pydantic.ValidationInfo) -> Self:
+        self._frozen()
         if info.context != CHECK_LATER and (found := tuple(self.check())):
             raise PydanticCustomError("misfits", "misfits", {"found": found})
         return self
@@ -401,13 +410,17 @@ def stage_of(key: Key, root: type[Part]) -> str | None:
         field = keys_of(model).get(part)
         if field is None:
             return stage
-        # If the table inherits the key, the stage is that of the class that defines it.
-        owner: Any = next((own for own in model.__mro__ if part in inspect.get_annotations(own)), model)
-        stage = owner.stage or stage
+        stage = _definer_of(part, model).stage or stage
         model = table_of(field)[0]
         own = field.json_schema_extra.get("stage") if isinstance(field.json_schema_extra, dict) else None
         stage = str(own) if own else (model.stage if model is not None and model.stage else stage)
     return stage
+
+
+@functools.cache
+def _definer_of(key: str, model: type[Part]) -> type[Part]:
+    """Return the class that defines a key of a table, which may have inherited it."""
+    return next((own for own in model.__mro__ if key in inspect.get_annotations(own)), model)
 
 
 def all_tables(root: type[Part], name: str = "", is_array: bool = False) -> Iterator[tuple[str, type[Part], bool]]:

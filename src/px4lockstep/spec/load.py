@@ -11,7 +11,7 @@ from pydantic import TypeAdapter, ValidationError
 from px4lockstep.engine.builder import Builder
 from px4lockstep.errors import InputError
 from px4lockstep.estimation.estimator import Estimator
-from px4lockstep.part import CHECK_LATER, Key, checks_of, dotted, keys_of, show
+from px4lockstep.part import CHECK_LATER, Key, Part, checks_of, dotted, keys_of, show
 from px4lockstep.part.wording import unknown
 from px4lockstep.px4.missions import parse_mission
 from px4lockstep.spec.build import build_aircraft, build_parts
@@ -235,6 +235,8 @@ def _tables(layers: Layers, data: Mapping[str, Any], builder: Builder) -> Tables
 def _validator(name: str) -> Callable[[Any], Any]:
     """Return a function that creates a top-level table and validates each value separately."""
     annotation: Any = keys_of(Spec)[name].annotation
+    if isinstance(annotation, type) and issubclass(annotation, Part):
+        return lambda value: annotation.model_validate(value, context=CHECK_LATER)
     adapter = TypeAdapter[Any](annotation)
     return lambda value: adapter.validate_python(value, context=CHECK_LATER)
 

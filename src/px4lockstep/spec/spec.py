@@ -79,7 +79,7 @@ class Spec(Part):
     sensors: tuple[SensorTable, ...] = entry(
         (), "Sensors of PX4Lockstep.jl files. Accepted for compatibility; has no effect.", stage="sensors"
     )
-    run: RunTable = entry(RunTable.model_validate({}), "Run mode, outputs and runtime checks.", stage="output")
+    run: RunTable = entry(RunTable(), "Run mode, outputs and runtime checks.", stage="output")
 
     used_up: ClassVar[tuple[str, ...]] = ("extends",)
     _places: Places = PrivateAttr(default_factory=lambda: Places(Chosen("spec")))  # created in Python
