@@ -19,7 +19,6 @@ from collections.abc import Callable, Iterable
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
 
 from px4lockstep.engine.simulation import Simulation
@@ -247,12 +246,14 @@ def _release(simulation: Simulation) -> None:
 
 
 def _drawn(run: "Run") -> bytes:
-    """Return the figure of a run as a file."""
-    from px4lockstep.plots.flight import save_plot
+    """Return the figure of a run as a file, in a process that does nothing else."""
+    from px4lockstep.plots.lean_import import import_lean
 
-    with TemporaryDirectory() as folder:
-        save_plot(run.plot(), Path(folder) / PLOTS)
-        return (Path(folder) / PLOTS).read_bytes()
+    import_lean()
+    from px4lockstep.plots.shown import png_of
+
+    figure = run.plot()
+    return png_of(figure, figure.get_dpi())
 
 
 def check_outputs(
