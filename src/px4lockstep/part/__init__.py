@@ -24,7 +24,7 @@ from pydantic.fields import FieldInfo
 from pydantic_core import PydanticCustomError
 
 from px4lockstep.errors import InputError, TimeError
-from px4lockstep.part.limits import BOUNDS, Limits, has_numbers
+from px4lockstep.part.limits import BOUNDS, Limits, move_limits
 from px4lockstep.reading import MAX_DEPTH
 from px4lockstep.reprs import short
 from px4lockstep.timebase import period_to_us, seconds_to_us
@@ -64,12 +64,7 @@ class _PartType(ModelMetaclass):
 
     def __new__(mcs, name: str, bases: tuple[type, ...], namespace: dict[str, Any], **options: Any) -> type:
         """Create the class; limits of numeric keys apply after the validators of their types."""
-        annotations = namespace.get("__annotations__", {})
-        for key, annotation in annotations.items():
-            field = namespace.get(key)
-            if isinstance(field, FieldInfo) and field.metadata and isinstance(field.metadata[-1], Limits):
-                limits = field.metadata.pop()
-                annotations[key] = Annotated[annotation, limits] if has_numbers(annotation) else annotation
+        move_limits(namespace)
         return super().__new__(mcs, name, bases, namespace, **options)
 
     def __call__(cls, *first: Any, **values: Any) -> Any:

@@ -5,10 +5,12 @@ A value beyond them is a mistake, such as a wrong unit or a wrong sign of the ex
 
 import math
 import operator
+import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any, get_args
+from typing import Annotated, Any, get_args
 
+from pydantic.fields import FieldInfo
 from pydantic_core import PydanticKnownError, core_schema
 
 SMALLEST = 1e-12
@@ -133,6 +135,32 @@ def _numbers(value: Any) -> Iterator[float]:
     elif isinstance(value, dict):
         for item in value.values():
             yield from _numbers(item)
+
+
+def move_limits(namespace: dict[str, Any]) -> None:
+    """Move the limits of a part, whose class is being created, from its keys to their types.
+
+    So they apply after the validators of the types.
+    """
+    annotations = _annotations(namespace)
+    for key, annotation in annotations.items():
+        field = namespace.get(key)
+        if isinstance(field, FieldInfo) and field.metadata and isinstance(field.metadata[-1], Limits):
+            limits = field.metadata.pop()
+            annotations[key] = Annotated[annotation, limits] if has_numbers(annotation) else annotation
+    namespace["__annotations__"] = annotations
+
+
+def _annotations(namespace: dict[str, Any]) -> dict[str, Any]:
+    """Return the annotations of a class that is being created; since Python 3.14 they are evaluated on demand."""
+    if sys.version_info >= (3, 14) and "__annotations__" not in namespace:
+        import annotationlib
+
+        annotate = annotationlib.get_annotate_from_class_namespace(namespace)
+        if annotate is not None:
+            return annotationlib.call_annotate_function(annotate, annotationlib.Format.FORWARDREF)
+    found: dict[str, Any] = namespace.get("__annotations__", {})
+    return found
 
 
 def has_numbers(annotation: Any) -> bool:
