@@ -1,6 +1,7 @@
 """Signals of a log and derived signals, checked by hand and on flights."""
 
 import math
+import operator
 
 import numpy as np
 import pytest
@@ -128,6 +129,23 @@ def test_the_compiled_tilt_is_bit_identical_to_the_interpreted_one(parts):
     columns = {"q_bn_w": np.zeros(len(x)), "q_bn_x": x, "q_bn_y": y, "q_bn_z": np.zeros(len(x))}
     tilts = Signals(made_run(range(len(x)), **columns).log)["tilt_deg"]
     assert tilts.tolist() == [interpreted(tilt_deg)(*part) for part in parts]
+
+
+@pytest.mark.parametrize("is_beyond", [operator.gt, operator.lt])
+@pytest.mark.parametrize("limit", [1e-7, 0.5, 20.0, 90.0, 179.9999])
+def test_a_tilt_is_compared_exactly_however_close_it_is(is_beyond, limit):
+    """Few angles are computed; attitudes within a few bits of the limit, far ones, unnormalized ones and NaN."""
+    rng = np.random.default_rng(11)
+    half = math.radians(limit) / 2.0
+    near = np.sin(half) * (1.0 + np.arange(-40, 41) * 2.0**-53)
+    x = np.concatenate([near, near * np.cos(0.3), rng.uniform(-1.2, 1.2, 300), [math.nan, math.inf, 0.0]])
+    y = np.concatenate([0.0 * near, near * np.sin(0.3), rng.uniform(-1.2, 1.2, 300), [0.1, 0.1, 0.0]])
+    columns = {"q_bn_w": np.zeros(len(x)), "q_bn_x": x, "q_bn_y": y, "q_bn_z": np.zeros(len(x))}
+    log = made_run(range(len(x)), **columns).log
+    with np.errstate(invalid="ignore", over="ignore"):
+        found = Signals(log).are_beyond("tilt_deg", is_beyond, limit)
+        np.testing.assert_array_equal(found, is_beyond(Signals(log)["tilt_deg"], limit))
+    assert 0 < np.count_nonzero(found) < len(found)
 
 
 def test_derived_signals_of_a_flight_agree_with_the_summary(run):

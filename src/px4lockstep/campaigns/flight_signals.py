@@ -8,17 +8,19 @@ fixed order, square roots and the package's own functions.
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 import numpy.typing as npt
 
-from px4lockstep.campaigns.tilt import tilts_deg
+from px4lockstep.campaigns.tilt import IsBeyond, are_beyond, tilts_deg
 from px4lockstep.errors import InputError, did_you_mean
 from px4lockstep.log.log import Log
 from px4lockstep.log.schema import BY_NAME, COLUMNS, COUNTED, Column, components
 from px4lockstep.scenario.signals import SIGNALS
 
 Floats = npt.NDArray[np.float64]
+TILT = "tilt_deg"
 
 
 class Signals:
@@ -45,15 +47,26 @@ class Signals:
             self._made[name] = made
         return self._made[name]
 
+    @cached_property
+    def lengths_us(self) -> npt.NDArray[np.int64]:
+        """The time from each row to the next."""
+        return np.diff(self.time_us)
+
+    def are_beyond(self, name: str, is_beyond: IsBeyond, limit: float) -> npt.NDArray[np.bool_]:
+        """Return for each row whether a signal is beyond a limit."""
+        if name == TILT and name not in self._made and 0.0 < limit < 180.0:
+            return are_beyond(self["q_bn_x"], self["q_bn_y"], is_beyond, limit)
+        return is_beyond(self[name], limit)
+
     def _number(self, name: str) -> Floats:
         column, index = _place(name)
         array = self.log[column.name]
         if column.shape == "":
-            return array.astype(np.float64)
+            return array.astype(np.float64, copy=False)
         if index >= array.shape[1]:
             has = ", ".join(components(column, array.shape[1]))
             raise InputError(f"this log has no signal {name!r}; its signals of {column.name} are {has}")
-        return array[:, index].astype(np.float64)
+        return array[:, index].astype(np.float64, copy=False)
 
 
 @dataclass(frozen=True)
@@ -146,7 +159,7 @@ DERIVED = {
     "speed_m_s": _of_state("speed_m_s", lambda s: _length(*(s[f"vel_ned_{axis}"] for axis in "ned"))),
     "ground_speed_m_s": Derived("m/s", "horizontal speed", lambda s: _length(s["vel_ned_n"], s["vel_ned_e"])),
     "distance_home_m": _of_state("distance_home_m", lambda s: _length(s["pos_ned_n"], s["pos_ned_e"])),
-    "tilt_deg": _of_state("tilt_deg", lambda s: tilts_deg(s["q_bn_x"], s["q_bn_y"])),
+    TILT: _of_state(TILT, lambda s: tilts_deg(s["q_bn_x"], s["q_bn_y"])),
     "tracking_error_m": Derived(
         "m", "distance from the position setpoint; NaN while disarmed or without a complete setpoint", _tracking_error
     ),

@@ -1,21 +1,22 @@
 """Built-in kinds of metrics, with their options and units.
 
 A kind is a function of the flight and its options. Its value is NaN if the flight has none, for example without a
-touchdown or without rows in the window. Sums use `math.fsum`, which rounds once regardless of order. Times are whole
-microseconds until they are returned.
+touchdown or without rows in the window. Sums are exact and rounded once, so their order does not matter. Times are
+whole microseconds until they are returned.
 """
 
+import functools
 import math
 import operator
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import numpy.typing as npt
 
+from px4lockstep.campaigns.exact_sum import exact_sum
 from px4lockstep.campaigns.flight_signals import Floats, Signals
+from px4lockstep.campaigns.tilt import IsBeyond
 from px4lockstep.errors import InputError
 from px4lockstep.scenario.landing import GROUND_MARGIN_M
 
@@ -30,7 +31,6 @@ WINDOW = ("after_s", "until_s")
 WATT_MICROSECONDS_PER_WH = 3.6e9
 
 Reduce = Callable[[Floats], float]
-IsBeyond = Callable[[Floats, float], npt.NDArray[np.bool_]]
 
 
 class FlightSignals:
@@ -64,7 +64,7 @@ def flag(of: str, flown: FlightSignals) -> bool:
     """Return a flag of the simulation at the end of the flight; of a flight in its folder, that of the last row."""
     if not hasattr(flown.run, "simulation"):
         return bool(flown.signals[of.rpartition(".")[2]][-1])
-    return bool(operator.attrgetter(of)(flown.simulation))
+    return bool(functools.reduce(operator.getitem, of.split("."), flown.simulation.records)[0])
 
 
 def number(of: str, flown: FlightSignals) -> float:
@@ -82,7 +82,7 @@ def reduced(reduce: Reduce, flown: FlightSignals, signal: str, after_us: int = 0
 
 
 def _mean(values: Floats) -> float:
-    return math.fsum(values.tolist()) / len(values)
+    return exact_sum(values) / len(values)
 
 
 def _rms(values: Floats) -> float:
@@ -99,10 +99,11 @@ def time_beyond(
     is_beyond: IsBeyond, flown: FlightSignals, signal: str, limit: float, after_us: int = 0, until_us: int = NEVER_US
 ) -> float:
     """Return the time a signal was above or below a limit; the value of a row holds until the next row."""
-    holds, time_us = is_beyond(flown.signals[signal], limit), flown.signals.time_us
+    holds, time_us = flown.signals.are_beyond(signal, is_beyond, limit), flown.signals.time_us
     if not len(holds) or time_us[-1] < after_us:
         return math.nan  # the flight ended before the window
-    lengths_us = np.diff(np.clip(time_us, after_us, until_us))
+    is_whole = after_us <= time_us[0] and time_us[-1] <= until_us
+    lengths_us = flown.signals.lengths_us if is_whole else np.diff(np.clip(time_us, after_us, until_us))
     return int(lengths_us[holds[:-1]].sum()) / 1e6
 
 
@@ -130,7 +131,7 @@ def energy_wh(flown: FlightSignals) -> float:
     signals = flown.signals
     power_w = signals["power_w"]
     mean_w = 0.5 * (power_w[:-1] + power_w[1:])
-    return math.fsum((mean_w * np.diff(signals.time_us)).tolist()) / WATT_MICROSECONDS_PER_WH
+    return exact_sum(mean_w * signals.lengths_us) / WATT_MICROSECONDS_PER_WH
 
 
 def touchdown_speed(flown: FlightSignals) -> float:
@@ -170,7 +171,7 @@ class MetricKind:
 
 def _of_signal(reduce: Reduce, signal: str, unit: str, description: str, may: tuple[str, ...] = ()) -> MetricKind:
     """Return a kind that is a statistic of one fixed signal."""
-    return MetricKind(partial(reduced, reduce, signal=signal), unit, description, (), may)
+    return MetricKind(functools.partial(reduced, reduce, signal=signal), unit, description, (), may)
 
 
 def _of_any(measure: Callable[..., float], description: str) -> MetricKind:
@@ -179,15 +180,15 @@ def _of_any(measure: Callable[..., float], description: str) -> MetricKind:
 
 
 def _of_summary(of: str, unit: str, description: str) -> MetricKind:
-    return MetricKind(partial(number, of), unit, description)
+    return MetricKind(functools.partial(number, of), unit, description)
 
 
 def _yes_or_no(of: str, description: str) -> MetricKind:
-    return MetricKind(partial(flag, of), "1", description, is_bool=True)
+    return MetricKind(functools.partial(flag, of), "1", description, is_bool=True)
 
 
 def _time(is_beyond: IsBeyond, description: str) -> MetricKind:
-    return MetricKind(partial(time_beyond, is_beyond), "s", description, ("signal", "limit"), WINDOW)
+    return MetricKind(functools.partial(time_beyond, is_beyond), "s", description, ("signal", "limit"), WINDOW)
 
 
 TRACKING = "tracking_error_m"
@@ -212,9 +213,9 @@ KINDS = {
     "settling": MetricKind(settling, "s", SETTLING, SETTLING_NEEDS, ("until_s",)),
     "time_over": _time(operator.gt, "time with `signal` above `limit`"),
     "time_under": _time(operator.lt, "time with `signal` below `limit`"),
-    "max": _of_any(partial(reduced, np.max), "max `signal`"),
-    "min": _of_any(partial(reduced, np.min), "min `signal`"),
-    "mean": _of_any(partial(reduced, _mean), "mean of `signal`"),
-    "rms": _of_any(partial(reduced, _rms), "RMS of `signal`"),
+    "max": _of_any(functools.partial(reduced, np.max), "max `signal`"),
+    "min": _of_any(functools.partial(reduced, np.min), "min `signal`"),
+    "mean": _of_any(functools.partial(reduced, _mean), "mean of `signal`"),
+    "rms": _of_any(functools.partial(reduced, _rms), "RMS of `signal`"),
     "final": _of_any(final, "`signal` in the last row"),
 }
