@@ -11,16 +11,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from px4lockstep.engine.core import NATIVE, PYTHON_WITH_STATUS
 from px4lockstep.engine.simulation import Simulation
 from px4lockstep.errors import InputError, suggestion
 from px4lockstep.io import blocks, in_memory
-from px4lockstep.jit import interpreted
+from px4lockstep.jit import plain
 from px4lockstep.jit.records import locked
-from px4lockstep.log.angles import euler_angles
+from px4lockstep.log.row_columns import Arrays, columns_of, seconds_of
 from px4lockstep.log.schema import BY_NAME, COLUMNS, COMPONENTS, Column, components
-from px4lockstep.plant.layout import GROUPS
-from px4lockstep.vehicle.kinematics import axial_velocity
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -40,9 +37,6 @@ WHY_ABSENT = {
     "home": "it needs the home position, so use `run.log` of a flight or `px4lockstep export` of a run folder",
 }
 """Why a log lacks a column, by the requirement of the column."""
-COUNTS = {"rotors": "motors", "motors": "motor_commands", "servos": "servo_commands"}
-COUNTS |= {"batteries": "batteries", "buses": "buses"}
-"""The traits of an aircraft that give the width of a column."""
 
 
 class Log(dict[str, Array]):  # `pandas.DataFrame(log)` takes a mapping only if it is a dict
@@ -79,14 +73,23 @@ class Log(dict[str, Array]):  # `pandas.DataFrame(log)` takes a mapping only if 
         requested: dict[str, Array | Callable[[], Array]] = dict(on_request or {})
         self._on_request = {name: array for name, array in requested.items() if name not in arrays}
 
+    @classmethod
+    def _in_order(cls, arrays: Arrays, on_request: Arrays) -> "Log":
+        """Return a log with columns of the schema, in its order."""
+        made = cls.__new__(cls)
+        made._arrays, made._on_request = arrays, on_request
+        return made
+
     def with_on_request(self, functions: Mapping[str, Callable[[], Array]]) -> "Log":
         """Return this log with columns that exist only if they are asked for by name."""
-        return Log(self._arrays, functions)
+        requested: Arrays = {name: function for name, function in functions.items() if name not in self._arrays}
+        return Log._in_order(self._arrays, requested)
 
     @classmethod
     def of(cls, simulation: Simulation) -> "Log":
         """Return the current log of a simulation, by reference."""
-        return cls.of_rows(simulation.core, simulation.log, simulation.log_state, simulation.log_sensors)
+        core = plain(simulation.records)[0]
+        return cls.of_rows(core, simulation.log, simulation.log_state, simulation.log_sensors)
 
     @classmethod
     def of_rows(
@@ -96,15 +99,7 @@ class Log(dict[str, Array]):  # `pandas.DataFrame(log)` takes a mapping only if 
 
         With `keeps_faults`, columns of faults that do not occur in these rows are included.
         """
-        arrays = _arrays_of(core, rows, state, sensors, keeps_faults)
-        arrays["time_s"] = lambda: _seconds(in_memory(rows["time_us"]))
-        if "q_bn" in arrays:
-            attitude = arrays["q_bn"]
-            arrays["euler_bn"] = lambda: euler_angles(attitude() if callable(attitude) else attitude)
-        if "air_vel_body" in arrays:
-            rotors = core["plant"]["multirotor"]["rotors"][: int(core["plant"]["traits"]["n_motors"])].copy()
-            arrays["rotor_axial_m_s"] = lambda: _axial_velocities(rotors, rows["bus"]["outputs"]["air_vel_body"])
-        return cls(arrays)
+        return cls._in_order(columns_of(core, rows, state, sensors, keeps_faults), {})
 
     @property
     def columns(self) -> tuple[Column, ...]:
@@ -119,7 +114,7 @@ class Log(dict[str, Array]):  # `pandas.DataFrame(log)` takes a mapping only if 
     @property
     def time_s(self) -> npt.NDArray[np.float64]:
         """The times of the rows in seconds, for display and plotting."""
-        return self["time_s"] if "time_s" in self else _seconds(self.time_us)
+        return self["time_s"] if "time_s" in self else seconds_of(self.time_us)
 
     @property
     def rows(self) -> int:
@@ -352,76 +347,3 @@ def checked_times(path: str | Path, log: Log) -> Log:
             f"{time_us[row - 1]}"
         )
     return log
-
-
-def _arrays_of(
-    core: Any, rows: Array, state: Array, sensors: Array | None, keeps_faults: bool
-) -> dict[str, Array | Callable[[], Array]]:
-    plant, modes, traits = core["plant"], core["modes"], core["plant"]["traits"]
-    is_aircraft = bool(traits["is_vehicle"])
-    has = {
-        "": True,
-        "aircraft": is_aircraft,
-        "reference": not is_aircraft and state.shape[1] > 0,
-        "sensors": sensors is not None,
-        "estimator": int(modes["estimator"]) != 0,
-        "autopilot": int(modes["autopilot"]) in (NATIVE, PYTHON_WITH_STATUS),
-        "fault": True,
-        "home": False,
-    }
-    starts, stops = plant["group_start"].tolist(), plant["group_stop"].tolist()
-    groups = {name: state[:, start:stop] for name, start, stop in zip(GROUPS, starts, stops, strict=True)}
-    sizes = {name: len(ends) for name, ends in COMPONENTS.items()}
-    if is_aircraft:
-        sizes |= {shape: int(traits[f"n_{name}"]) for shape, name in COUNTS.items()}
-    arrays: dict[str, Array | Callable[[], Array]] = {}
-    for column in COLUMNS:
-        if not has[column.needs] or column.source == "derived":
-            continue
-        part, _, path = column.source.partition(".")
-        if part == "state":
-            array = groups[path] if path else state
-            is_other = column.shape in COMPONENTS and array.shape[1] != sizes[column.shape]
-            if array.shape[1] and not is_other:  # a plant's position may be a single number
-                arrays[column.name] = array
-            continue
-        if sensors is not None and column.needs == "sensors":
-            arrays[column.name] = sensors[column.source.removeprefix("bus.sensors.")]
-            continue
-        is_fault = column.needs == "fault" and len(rows) and not keeps_faults
-        if is_fault and not _field(rows, column.source, None).any():
-            continue
-        count = _numbers_in(rows.dtype, column.source)
-        count = count if count is None else min(count, sizes.get(column.shape, count))
-        if count != 0:
-            arrays[column.name] = functools.partial(_field, rows, column.source, count)
-    return arrays
-
-
-@functools.cache
-def _numbers_in(dtype: np.dtype[Any], source: str) -> int | None:
-    """Return the length of a field of a row; None if it is a scalar, 0 if the row does not have it."""
-    shape: tuple[int, ...] = ()
-    for name in source.split("."):
-        if name not in (dtype.names or ()):
-            return 0
-        shape += dtype[name].shape
-        dtype = dtype[name].base
-    return shape[0] if shape else None
-
-
-def _field(rows: Array, source: str, count: int | None) -> Array:
-    """Return a field of all rows, cut to its first `count` values."""
-    for name in source.split("."):
-        rows = rows[name]
-    return rows if count is None else rows[:, :count]
-
-
-def _seconds(time_us: Array) -> npt.NDArray[np.float64]:
-    return time_us.astype(np.float64) / 1e6
-
-
-def _axial_velocities(rotors: Array, v_air_rel_vehicle: Array) -> npt.NDArray[np.float64]:
-    """Return V_ax of each row and rotor, by the function of the plant."""
-    columns = in_memory(v_air_rel_vehicle).T
-    return np.stack([interpreted(axial_velocity)(rotor, columns) for rotor in rotors], axis=1)
