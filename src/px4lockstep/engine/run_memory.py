@@ -27,6 +27,8 @@ from px4lockstep.sensors.suite import no_sensors
 CHECKPOINT_US = 10_000_000
 """Interval between the checkpoints of a recorded run, from which branches start."""
 
+IN_LOOP = tuple(stream.name for stream in STREAMS if stream.is_in_loop)
+"""The streams that the loop uses."""
 COPIED = tuple(stream.name for stream in STREAMS if stream.name not in ("time_us", "due", "checkpoints"))
 """The streams that a snapshot contains."""
 
@@ -46,7 +48,6 @@ class RunMemory(RunResults):
     _failed: BaseException | None
     _raised_in_plant: BaseException | None
     _is_end_requested: bool
-    _is_resumed: bool
     _keeps_checkpoints: bool
     _setpoint_rows: npt.NDArray[Any]
     _setpoint_function: Any
@@ -79,7 +80,7 @@ class RunMemory(RunResults):
     def _hand_over(self) -> None:
         """Pass the current arrays to the loop."""
         buffers = self._buffers
-        arrays = {stream.name: rows(buffers.arrays[stream.name]) for stream in STREAMS if stream.is_in_loop}
+        arrays = {name: rows(buffers.arrays[name]) for name in IN_LOOP}
         arrays |= {"time_us": rows(buffers.time_us), "due": rows(buffers.due)}
         arrays |= {"sensors": rows(self._sensor_record), "logged": rows(self._logged)}
         arrays |= {"setpoint_rows": rows(self._setpoint_rows)}

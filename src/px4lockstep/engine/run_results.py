@@ -17,7 +17,7 @@ from px4lockstep.engine.sensor_stage import SensorStage
 from px4lockstep.engine.streams import BOUNDARY, CHANGE, KEPT, REPLAYED, STREAMS, Streams
 from px4lockstep.errors import StateError
 from px4lockstep.jit.records import locked
-from px4lockstep.scenario.actions import START_MISSION
+from px4lockstep.scenario.actions import FAULTLESS, START_MISSION
 from px4lockstep.scenario.landing import CRASH_LIES
 
 
@@ -35,6 +35,7 @@ class RunResults:
     _position: Sequence[int]  # memoryviews of two fields: reading one takes 50 ns, indexing the records 500 ns
     _crashed: Sequence[int]
     _n_checkpoints: int
+    _is_resumed: bool
 
     @property
     def boundary(self) -> int:
@@ -69,8 +70,25 @@ class RunResults:
     @property
     def asks_for_mission(self) -> bool:
         """Whether the scenario starts the mission, even if the event has not fired yet."""
-        events = self._core["scenario"]["events"][0, : int(self._core["scenario"]["count"][0])]
-        return int(self.bus.scenario.mission) > 0 or bool((events["action"] == START_MISSION).any())
+        return int(self._core["bus"]["scenario"]["mission"][0]) > 0 or START_MISSION in self._actions
+
+    @property
+    def may_have_faults(self) -> bool:
+        """Whether anything may have set a fault of the plant, a sensor or the estimate.
+
+        False if a `Scenario` ran from the first boundary, none of its events could, and no command was given.
+        """
+        is_whole = int(self._core["modes"]["scenario"][0]) == NATIVE and not self._is_resumed
+        if not is_whole or self._commands.given or not self.plant.traits["is_vehicle"]:
+            return True
+        return any(action not in FAULTLESS for action in self._actions)
+
+    @property
+    def _actions(self) -> list[int]:
+        """The actions of all events of the scenario."""
+        scenario = self._core["scenario"]
+        actions: list[int] = scenario["events"]["action"][0, : int(scenario["count"][0])].tolist()
+        return actions
 
     @property
     def asks_for_setpoints(self) -> bool:

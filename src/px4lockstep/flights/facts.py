@@ -42,7 +42,8 @@ from px4lockstep.flights.requested import (
 )
 from px4lockstep.flights.takeover import OTHER, Takeover
 from px4lockstep.jit import interpreted
-from px4lockstep.log.events import FlightEvent, events_of, mode_name
+from px4lockstep.log.changes import changed_rows, raised_rows
+from px4lockstep.log.events import FlightEvent, faults_of, mode_name
 from px4lockstep.log.log import Log
 from px4lockstep.scenario.commands import CommandRow
 from px4lockstep.scenario.landing import GROUND_MARGIN_M
@@ -155,7 +156,7 @@ class Facts:
             return None
         last_request = max((int(rows[-1]) for rows in self._requests.values() if len(rows)), default=0)
         found: list[int] = []
-        for row in (np.flatnonzero(np.diff(modes)) + 1).tolist():
+        for row in changed_rows(modes).tolist():
             if not armed[row]:
                 continue
             if modes[row] in (MISSION_MODE, OFFBOARD_MODE):
@@ -192,12 +193,12 @@ class Facts:
         """Whether the progress of the mission is known: the autopilot reports it, or there is no autopilot."""
         return "mission_finished" in self.log or self.simulation.reports_mission
 
-    @property
+    @cached_property
     def mission_finished(self) -> bool:
         """Whether the autopilot finished the mission that was requested last, before a failsafe took over."""
         if self._last("mission_finished") == 0:
             return False
-        finished = int(np.flatnonzero(np.diff(self.log["mission_finished"], prepend=0) > 0)[-1])
+        finished = int(raised_rows(self.log["mission_finished"])[-1])
         is_last = not len(rows := self._requests["mission"]) or finished >= int(rows[-1])
         return is_last and (self.takeover is None or finished <= self.takeover.row)
 
@@ -220,9 +221,8 @@ class Facts:
     @cached_property
     def crashed_s(self) -> float | None:
         """Time of the first crash, whether or not it ended the run; None without one."""
-        rows = np.flatnonzero(self.log["crashed"])
-        if len(rows):
-            return int(self.log.time_us[rows[0]]) / 1e6
+        if (crashed := self.log["crashed"]).any():
+            return int(self.log.time_us[np.flatnonzero(crashed)[0]]) / 1e6
         return self.time_s if self.simulation.is_crashed else None
 
     @cached_property
@@ -235,10 +235,10 @@ class Facts:
         """The autopilot's own last warnings and errors."""
         return self.simulation.autopilot.texts
 
-    @property
+    @cached_property
     def faults(self) -> tuple[FlightEvent, ...]:
         """Faults, and the autopilot's reactions to them."""
-        return tuple(event for event in events_of(self.log, self.simulation.autopilot.area) if event.is_fault)
+        return faults_of(self.log, self.simulation.autopilot.area, has_imposed=self.simulation.may_have_faults)
 
     @cached_property
     def _heights_m(self) -> npt.NDArray[np.float64] | None:

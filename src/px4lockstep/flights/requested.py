@@ -9,6 +9,7 @@ import numpy.typing as npt
 
 from px4lockstep.autopilots.requests import OFFBOARD_MODE
 from px4lockstep.flights.outcome import HELD_S
+from px4lockstep.log.changes import raised_rows
 from px4lockstep.log.log import Log
 from px4lockstep.scenario.setpoint_rows import TRAJECTORY
 
@@ -26,17 +27,16 @@ def entries_of(log: Log) -> npt.NDArray[np.int64]:
     modes, failsafes = log.get("nav_state"), log.get("failsafe")
     if modes is None or not log.rows:
         return np.zeros(0, np.int64)
-    is_on = (modes == OFFBOARD_MODE).astype(np.int64)
-    rows: npt.NDArray[np.int64] = np.flatnonzero(np.diff(is_on, prepend=0) > 0)
-    if failsafes is not None:
+    rows = raised_rows(modes == OFFBOARD_MODE)
+    if failsafes is not None and len(rows):
         rows = rows[failsafes[np.maximum(rows - 1, 0)] != LOST]
     return rows
 
 
 def requests_of(log: Log) -> dict[str, npt.NDArray[np.int64]]:
     """Return the rows at which mission, return, landing and setpoint mode were requested."""
-    found = {name: np.diff(log[f"request_{name}"], prepend=0) > 0 for name in REQUESTS if name != SETPOINTS}
-    return {name: np.flatnonzero(is_new) for name, is_new in found.items()} | {SETPOINTS: entries_of(log)}
+    found = {name: raised_rows(log[f"request_{name}"]) for name in REQUESTS if name != SETPOINTS}
+    return found | {SETPOINTS: entries_of(log)}
 
 
 def is_last(name: str, requests: dict[str, npt.NDArray[np.int64]]) -> bool:

@@ -1,6 +1,6 @@
 """The events of a flight, found in its log: changes of status, modes and faults, with times and labels."""
 
-from collections.abc import Iterator
+from collections.abc import Container, Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -9,6 +9,7 @@ import numpy.typing as npt
 
 from px4lockstep.autopilots.area import Area
 from px4lockstep.autopilots.base import UNKNOWN_MODE
+from px4lockstep.log.changes import changed_rows, raised_rows
 from px4lockstep.log.log import Log
 from px4lockstep.plant.faults import FLAG, FRACTIONS, KINDS, SENSOR_MASK, SENSORS, Fault
 
@@ -23,6 +24,8 @@ WARNINGS = {0: "normal", 1: "low", 2: "critical", 3: "emergency"}
 SENSOR_LABELS = dict(SENSORS.values())
 
 
+OWN = ("motor_cut_off_mask",)
+"""Faults that the plant itself sets."""
 CRASH = "crashed"
 """Label of the event of a crash."""
 
@@ -50,17 +53,40 @@ def events_of(log: Log, area: Area | None = None) -> tuple[FlightEvent, ...]:
         log: The log.
         area: The area of the flight, `Simulation.autopilot.area`, to report when the vehicle truly left its fence.
     """
-    found = [
-        *_faults(log),
+    return _sorted(
+        *_imposed(log),
+        *_of_batteries(log),
+        *_errors_of_estimate(log),
+        *_wind_steps(log),
         *_breaches(log, area),
-        *_changes(log, "failsafe", lambda now: f"failsafe: {FAILSAFES.get(now, now)}", is_fault=True),
+        *_failsafes(log),
         *_changes(log, "armed", _on_or_off("armed", "disarmed")),
         *_modes(log),
         *_changes(log, "mission_finished", _on_or_off("mission finished", "mission restarted")),
         *_changes(log, "landed", lambda now: "landed" if now else ""),  # leaving the ground is not an event
-        *_changes(log, "crashed", lambda now: CRASH if now else "", is_fault=True),
-    ]
-    return tuple(sorted((event for event in found if event.label), key=lambda event: event.time_us))
+        *_crashes(log),
+    )
+
+
+def faults_of(log: Log, area: Area | None = None, *, has_imposed: bool = True) -> tuple[FlightEvent, ...]:
+    """Return the events that are the beginning of a fault.
+
+    Without `has_imposed`, faults that only a scenario or a command can set are known not to occur.
+    """
+    found = (
+        *_imposed(log, None if has_imposed else OWN),
+        *_of_batteries(log),
+        *(_errors_of_estimate(log) if has_imposed else ()),
+        *_breaches(log, area),
+        *_failsafes(log),
+        *_modes(log),
+        *_crashes(log),
+    )
+    return _sorted(*(event for event in found if event.is_fault))
+
+
+def _sorted(*events: FlightEvent) -> tuple[FlightEvent, ...]:
+    return tuple(sorted((event for event in events if event.label), key=lambda event: event.time_us))
 
 
 def mission_times_us(log: Log) -> tuple[int, ...]:
@@ -88,7 +114,7 @@ def _modes(log: Log) -> Iterator[FlightEvent]:
     if "nav_state" not in log:
         return
     mode, failsafe, armed = log["nav_state"], log.get("failsafe"), log.get("armed")
-    for row in np.flatnonzero(np.diff(mode)) + 1:
+    for row in changed_rows(mode):
         is_acting = failsafe is not None and bool(failsafe[row] != 0)  # a request clears it
         is_fault = is_acting and (armed is None or bool(armed[row]))
         yield FlightEvent(int(log.time_us[row]), f"mode {mode_name(int(mode[row]))}", is_fault)
@@ -110,19 +136,28 @@ def _fault(log: Log, fault: Fault) -> Iterator[FlightEvent]:
         yield FlightEvent(time_us, (fault.begins if is_set else fault.ends).format(what), is_fault=is_set)
 
 
-def _faults(log: Log) -> Iterator[FlightEvent]:
+def _imposed(log: Log, names: Container[str] | None = None) -> Iterator[FlightEvent]:
+    """Yield faults of the plant and its sensors, and dropouts of the estimate; with names, only these faults."""
     for fault in sorted(KINDS, key=lambda fault: fault.form == FLAG):
-        yield from _fault(log, fault)
-    dropout = _on_or_off("position dropout", "position dropout over")
-    yield from _changes(log, "est_fault_dropout", dropout, is_fault=True)
+        if names is None or fault.name in names:
+            yield from _fault(log, fault)
+    if names is None:
+        dropout = _on_or_off("position dropout", "position dropout over")
+        yield from _changes(log, "est_fault_dropout", dropout, is_fault=True)
+
+
+def _of_batteries(log: Log) -> Iterator[FlightEvent]:
+    """Yield when batteries are empty, and their warnings."""
     if "soc" in log and log.rows:
         for battery, soc in enumerate(log["soc"].T):
-            empty = np.concatenate([[0], soc <= 0.0])
-            for row in np.flatnonzero(np.diff(empty) > 0):
+            for row in raised_rows(soc <= 0.0):
                 yield FlightEvent(int(log.time_us[row]), f"battery {battery + 1} empty", is_fault=True)
     if "battery_warning" in log:
         worst = np.maximum.reduce(list(log["battery_warning"].T))
         yield from _changes_of(log, worst, lambda now: f"battery {WARNINGS.get(now, now)}", is_fault=True)
+
+
+def _errors_of_estimate(log: Log) -> Iterator[FlightEvent]:
     for name, label in (("est_bias", "estimate error"), ("est_drift", "estimate drift")):
         names = [f"{name}_{part}" for part in ("pos_ned", "vel_ned", "yaw", "omega_body")]
         if all(part in log for part in names):
@@ -132,13 +167,25 @@ def _faults(log: Log) -> Iterator[FlightEvent]:
                     if values.any():
                         is_set |= values != 0.0
             yield from _changes_of(log, is_set, _on_or_off(label, f"{label} over"), is_fault=True)
+
+
+def _wind_steps(log: Log) -> Iterator[FlightEvent]:
     if "scenario_wind_ned" in log:
         wind = log["scenario_wind_ned"]
         has_changed = np.zeros(max(log.rows - 1, 0), np.bool_)
         for values in wind.T:
-            has_changed |= np.diff(values) != 0.0
+            if values.any():
+                has_changed |= np.diff(values) != 0.0
         for row in np.flatnonzero(has_changed) + 1:
             yield FlightEvent(int(log.time_us[row]), f"wind step to {np.linalg.norm(wind[row]):.3g} m/s")
+
+
+def _failsafes(log: Log) -> Iterator[FlightEvent]:
+    return _changes(log, "failsafe", lambda now: f"failsafe: {FAILSAFES.get(now, now)}", is_fault=True)
+
+
+def _crashes(log: Log) -> Iterator[FlightEvent]:
+    return _changes(log, "crashed", lambda now: CRASH if now else "", is_fault=True)
 
 
 def _breaches(log: Log, area: Area | None) -> Iterator[FlightEvent]:
@@ -160,7 +207,7 @@ def _changes(log: Log, name: str, describe: Any, *, is_fault: bool = False) -> I
 
 
 def _changes_of(log: Log, values: npt.NDArray[Any], describe: Any, *, is_fault: bool = False) -> Iterator[FlightEvent]:
-    for row in np.flatnonzero(np.diff(values)) + 1:
+    for row in changed_rows(values):
         now = int(values[row])
         yield FlightEvent(int(log.time_us[row]), describe(now), is_fault and now != 0)
 
@@ -168,7 +215,7 @@ def _changes_of(log: Log, values: npt.NDArray[Any], describe: Any, *, is_fault: 
 def _bits(log: Log, masks: npt.NDArray[Any]) -> Iterator[tuple[int, int, bool]]:
     """Yield time, number and new value of each bit that changes; a bit set in the first row counts as a change."""
     masks = np.concatenate([[0], masks])
-    for row in np.flatnonzero(np.diff(masks)):
+    for row in changed_rows(masks) - 1:
         before, after = int(masks[row]), int(masks[row + 1])
         for bit in range((before ^ after).bit_length()):
             if (before ^ after) >> bit & 1:

@@ -90,6 +90,9 @@ ACTIONS = {
 }
 """All actions by the name that a scenario gives them."""
 
+FAULTLESS = (ARM, DISARM, START_MISSION, RETURN, LAND, WIND_STEP, GIVE_SETPOINT, STOP_SETPOINTS, OFFBOARD, SET_PARAM)
+"""Actions that neither set nor clear a fault."""
+
 SENSOR_BITS = {name: bit for name, (bit, _) in SENSORS.items()}
 
 N_VALUES = 10
