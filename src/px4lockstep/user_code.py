@@ -43,7 +43,7 @@ class Named(NamedTuple):
 
 def named(kind: object) -> Named | None:
     """Return the parts of a kind that is the user's; None for any other kind."""
-    if not isinstance(kind, str) or re.match(PATTERN, kind) is None:
+    if not isinstance(kind, str) or ":" not in kind or re.match(PATTERN, kind) is None:
         return None
     return Named(*kind.split(":"))
 

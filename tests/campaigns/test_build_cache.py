@@ -144,6 +144,56 @@ def test_records_are_written_once_and_copied_afterwards():
         core["wind"]["turbulence_ned"] = 9.0
 
 
+class Counting(ContentKeys):
+    """Counts the contents that are computed."""
+
+    def __init__(self):
+        super().__init__()
+        self.count = 0
+
+    def content(self, value):
+        self.count += 1
+        return super().content(value)
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "is_known"),
+    [
+        ((Contact(mu=0.5), "x", 10**30, 0.5, (1.0, "y")), None, True),  # the same objects
+        (
+            (10**30, 0.1 + 0.2, ("ab", (2.5, None))),
+            (int("1" + "0" * 30), 0.30000000000000004, ("ab", (2.5, None))),
+            True,
+        ),
+        ((0.0,), (-0.0,), False),
+        ((math.nan,), (float("nan"),), False),
+        ((1,), (True,), False),
+        (((1.0,),), ((1,),), False),
+        (({"a": 1},), None, False),  # could be changed in place
+        ((np.zeros(2),), None, False),
+    ],
+)
+def test_the_content_of_the_same_immutable_arguments_is_not_computed(first, second, is_known):
+    """Numbers and texts count as the same if they are bit-identical."""
+    cache, second = BuildCache(), first if second is None else second
+    cache._contents = Counting()
+    cache.made(lambda *of: of, *first)
+    function = next(iter(cache._last))
+    before = cache._contents.count
+    assert repr(cache.made(function, *second)) == repr(second)
+    assert (cache._contents.count == before) == is_known
+
+
+def test_what_is_derived_is_reused_for_the_same_objects_only():
+    """Equal objects are not compared."""
+    cache, part = BuildCache(), Contact(mu=0.5)
+    first = cache.derived(Pair, part, 1)
+    assert cache.derived(Pair, part, 1) is first
+    again = cache.derived(Pair, Contact(mu=0.5), 1)
+    assert again is not first
+    assert again == first
+
+
 @dataclass
 class Mutable:
     """A value that can be changed in place."""

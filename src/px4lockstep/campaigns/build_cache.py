@@ -3,12 +3,14 @@
 A campaign builds thousands of flights that differ in a few numbers. Each part of a flight, and each record of a
 simulation before its first boundary, is built by a pure function of its arguments. The cache keeps the last result of
 each function together with the content of its arguments: their types and bit-exact values. 0.0 differs from -0.0. An
-object whose content is unknown, such as an instance of a user's class, never equals another.
+object whose content is unknown, such as an instance of a user's class, never equals another. Immutable arguments that
+are the same objects as last time have the same content, which is then not computed.
 """
 
 import math
+import operator
 from collections.abc import Callable, Hashable
-from dataclasses import fields, is_dataclass
+from dataclasses import dataclass, fields, is_dataclass
 from enum import Enum
 from functools import cached_property
 from types import BuiltinFunctionType, FunctionType, NoneType
@@ -29,16 +31,53 @@ MAX_REMEMBERED = 1_000
 """Maximum number of objects whose content is remembered; a campaign has a few dozen."""
 
 
+@dataclass(slots=True)
+class _Call:
+    """The last call of a function: its arguments if all are immutable, their content, and the result."""
+
+    of: tuple[Any, ...] | None
+    content: Any
+    made: Any
+
+    def has(self, of: tuple[Any, ...]) -> bool:
+        """Return whether the arguments are known to be the same without computing their content."""
+        if self.of is None or len(self.of) != len(of):
+            return False
+        return all(map(operator.is_, self.of, of)) or all(map(_is_same, self.of, of))
+
+
+def _is_same(ours: Any, theirs: Any) -> bool:
+    """Return whether values are the same object, or bit-identical numbers, texts, or tuples of such values."""
+    kind = type(ours)
+    if ours is theirs or kind is not type(theirs):
+        return ours is theirs
+    if kind is tuple:
+        return len(ours) == len(theirs) and all(map(_is_same, ours, theirs))
+    return bool(ours == theirs) if kind in PLAIN else kind is float and ours == theirs and ours != 0.0
+
+
 class BuildCache(Builder):
     """The last result of each function, with the content of its arguments."""
 
     def __init__(self) -> None:
-        self._last: dict[Hashable, tuple[Any, Any]] = {}
+        self._last: dict[Hashable, _Call] = {}
+        self._derived: dict[Callable[..., Any], _Call] = {}
         self._contents = ContentKeys()
 
     def made(self, make: Callable[..., Made], *of: Any) -> Made:
         """Return the result of a function, from the cache if possible; it must not be modified."""
         return self._made(make, make, of)
+
+    def derived(self, make: Callable[..., Made], *of: Any) -> Made:
+        """Return the result of a fast function, from the cache if its arguments are the same objects as last time.
+
+        Comparing their contents would take longer than the function.
+        """
+        last = self._derived.get(make)
+        if last is None or not last.has(of):
+            self._derived[make] = last = _Call(of, None, make(*of))
+        made: Made = last.made
+        return made
 
     def write(self, core: npt.NDArray[Any], names: tuple[str, ...], write: Callable[..., None], *of: Any) -> None:
         """Write records of a simulation that are still zero, from the cache if possible."""
@@ -52,10 +91,15 @@ class BuildCache(Builder):
             core[name].view(np.uint8)[...] = record  # 100 times faster than NumPy's copy field by field
 
     def _made(self, key: Hashable, make: Callable[..., Made], of: tuple[Any, ...]) -> Made:
-        content = self._contents.of(of)
-        if key not in self._last or self._last[key][0] != content:
-            self._last[key] = content, make(*of)
-        made: Made = self._last[key][1]
+        last = self._last.get(key)
+        if last is None or not last.has(of):
+            content, is_fixed = self._contents.content(of)
+            kept = of if is_fixed else None
+            if last is None or last.content != content:
+                self._last[key] = last = _Call(kept, content, make(*of))
+            else:
+                last.of = kept
+        made: Made = last.made
         return made
 
 
@@ -67,9 +111,9 @@ class ContentKeys:
 
     def of(self, value: Any) -> Any:
         """Return the content of a value; it is equal for bit-identical values and unaffected by later changes."""
-        return self._content(value)[0]
+        return self.content(value)[0]
 
-    def _content(self, value: Any) -> tuple[Any, bool]:
+    def content(self, value: Any) -> tuple[Any, bool]:
         """Return the content of a value, and whether the value is immutable."""
         kind = type(value)
         if kind is float:
@@ -79,9 +123,10 @@ class ContentKeys:
             return (kind, value), True
         if kind is tuple:
             return self._several(kind, value, is_fixed=True)
-        if kind in (dict, list, FrozenDict):
-            items = value if kind is list else (*value, *value.values())
-            return self._several(kind, items, is_fixed=kind is FrozenDict)
+        if kind is list:
+            return self._several(kind, value, is_fixed=False)
+        if kind in (dict, FrozenDict):
+            return self._named(kind, value, is_fixed=kind is FrozenDict)
         if isinstance(value, Enum):
             return (kind, value.name), True
         if isinstance(value, np.ndarray) and not value.dtype.hasobject:
@@ -98,10 +143,17 @@ class ContentKeys:
             if type(item) in PLAIN or (type(item) is float and item):  # common, so without a call
                 contents += (type(item), item)
                 continue
-            content, is_item_fixed = self._content(item)
+            content, is_item_fixed = self.content(item)
             contents.append(content)
             is_fixed = is_fixed and is_item_fixed
         return (kind, tuple(contents)), is_fixed
+
+    def _named(self, kind: type, own: dict[Any, Any], is_fixed: bool) -> tuple[Any, bool]:
+        names: Any = tuple(own)
+        if not set(map(type, names)) <= {str}:
+            names, is_fixed = self._several(tuple, names, is_fixed)
+        (_, contents), is_fixed = self._several(kind, own.values(), is_fixed)
+        return (kind, names, contents), is_fixed
 
     def _object(self, value: Any) -> tuple[Any, bool]:
         remembered = self._remembered.get(id(value))
@@ -117,9 +169,9 @@ class ContentKeys:
             names = sorted(name for name in extra if not isinstance(getattr(kind, name, None), cached_property))
             own |= {name: getattr(value, name) for name in names}
             is_fixed = bool(kind.__dataclass_params__.frozen)
-        (_, contents), is_fixed = self._several(kind, (*own, *own.values()), is_fixed)
+        content, is_fixed = self._named(kind, own, is_fixed)
         if is_fixed:
             if len(self._remembered) >= MAX_REMEMBERED:
                 self._remembered.clear()
-            self._remembered[id(value)] = value, (kind, contents)  # keeps the object alive, so its id stays unique
-        return (kind, contents), is_fixed
+            self._remembered[id(value)] = value, content  # keeps the object alive, so its id stays unique
+        return content, is_fixed

@@ -18,9 +18,9 @@ from px4lockstep.campaigns.own_objects import pickled, with_kinds
 from px4lockstep.campaigns.sampling import Sampler, seed_of_run
 from px4lockstep.errors import InputError
 from px4lockstep.io import to_json
-from px4lockstep.part import Part, entry, freeze
+from px4lockstep.part import FrozenDict, Part, entry, freeze
 from px4lockstep.part.wording import input_error
-from px4lockstep.px4.missions import parse_mission
+from px4lockstep.px4.missions import Mission, parse_mission
 from px4lockstep.reading import parse_json
 from px4lockstep.reprs import ShortRepr
 from px4lockstep.spec.code import class_keys, code_keys, refuse_code
@@ -76,6 +76,13 @@ def _unpacked(value: Any) -> Any:
     return tuple(_unpacked(item) for item in value) if isinstance(value, tuple) else value
 
 
+def _immutable(value: Any) -> Any:
+    """Return a value whose tables can't be changed."""
+    if isinstance(value, dict):
+        return FrozenDict((name, _immutable(item)) for name, item in value.items())
+    return tuple(map(_immutable, value)) if isinstance(value, tuple) else value
+
+
 @dataclass(frozen=True, repr=False)
 class Campaign(ShortRepr):
     """The tables of the campaign file, and those of the spec file with the changes common to all runs."""
@@ -119,14 +126,25 @@ class Campaign(ShortRepr):
         own = self.file.campaign
         return ({SEED: seed_of_run(own.seed, index)} if own.own_seeds and index >= 0 else {}) | inputs
 
+    @cached_property
+    def _missions(self) -> dict[str, Mission]:
+        """The user's mission, parsed, by its name."""
+        return {} if self.mission is None else {self.mission[0]: parse_mission(self.mission[1], self.mission[0])}
+
+    @cached_property
+    def _tables(self) -> FrozenDict:
+        """The tables of all runs, immutable, so that the build cache recognizes those that a run does not change."""
+        tables = self.base
+        if self.mission is not None:
+            tables = tables | {"px4": tables["px4"] | {"mission_path": self.mission[0]}}  # only a name: it is parsed
+        frozen: FrozenDict = _immutable(tables)
+        return frozen
+
     def spec(self, overrides: dict[str, Any]) -> Spec:
         """Return the spec of a run with these overrides; it writes only to its run folder."""
         name = f"the aircraft of campaign {self.name!r}"
-        layers = Layers(Places(Chosen(name) if self.is_trusted else name), dict(self.base))
-        if self.mission is not None:
-            name, text = self.mission
-            layers.missions[name] = parse_mission(text, name)
-            layers.data["px4"] = self.base["px4"] | {"mission_path": name}  # only a name: the mission is already parsed
+        places = Places(Chosen(name) if self.is_trusted else name)
+        layers = Layers(places, dict(self._tables), dict(self._missions))
         apply_overrides(layers, overrides, (), Path(self.folder), is_chosen=self.is_trusted)
         for key, _ in tuple(file_values({"run": layers.data.get("run", {})})):
             layers.data["run"] = {name: value for name, value in layers.data["run"].items() if name != key[1]}

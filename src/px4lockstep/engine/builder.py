@@ -9,14 +9,23 @@ from typing import Any, TypeVar
 
 import numpy.typing as npt
 
+from px4lockstep.engine.buffers import Grow, grow_in_memory
+
 Made = TypeVar("Made")
 
 
 class Builder:
     """Creates parts and writes records."""
 
+    grow: Grow = staticmethod(grow_in_memory)
+    """Provides the memory of a run: see `buffers`."""
+
     def made(self, make: Callable[..., Made], *of: Any) -> Made:
         """Return the part that `make(*of)` creates; callers must not modify it."""
+        return make(*of)
+
+    def derived(self, make: Callable[..., Made], *of: Any) -> Made:
+        """Return what `make(*of)` creates quickly from immutable parts; callers must not modify it."""
         return make(*of)
 
     def write(self, core: npt.NDArray[Any], names: tuple[str, ...], write: Callable[..., None], *of: Any) -> None:

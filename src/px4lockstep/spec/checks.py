@@ -3,18 +3,28 @@
 import re
 from collections import Counter
 from collections.abc import Callable
+from dataclasses import dataclass
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
+from px4lockstep.autopilots.kinds import AutopilotOptions
+from px4lockstep.autopilots.px4_library.options import Px4Options
 from px4lockstep.errors import InputError
+from px4lockstep.estimation.estimator import Estimator
 from px4lockstep.log.schema import COLUMNS
 from px4lockstep.part import KEY, Found, Key, bad, dotted, show
 from px4lockstep.part.wording import choices
 from px4lockstep.scenario.fit import Surroundings, problems
-from px4lockstep.spec.flight_tables import OUTPUTS
+from px4lockstep.scenario.scenario import Scenario
+from px4lockstep.spec.flight_tables import OUTPUTS, RunTable, SensorTable
+from px4lockstep.spec.report import MAX_FOUND
+from px4lockstep.spec.timing import Timing
 from px4lockstep.timebase import seconds_to_us
 from px4lockstep.vehicle.aircraft import check_motors, check_wiring
+from px4lockstep.vehicle.airframe import Airframe
 from px4lockstep.vehicle.battery_sensor import sense_delay_ticks
+from px4lockstep.vehicle.power import Power
 
 Tables = dict[str, Any]
 """The valid top-level tables, by name."""
@@ -25,9 +35,8 @@ def us(seconds: float) -> int:
     return seconds_to_us(seconds, "time")
 
 
-def check_estimator(tables: Tables) -> Found:
+def check_estimator(timing: Timing, estimator: Estimator) -> Found:
     """Check that the estimator runs at the autopilot's period and its delay is a whole number of ticks."""
-    estimator, timing = tables["estimator"], tables["timeline"]
     if estimator.dt_est_s is not None and us(estimator.dt_est_s) != timing.tick_us:
         text = f"must equal timeline.dt_autopilot_s = {timing.dt_autopilot_s}"
         yield bad(("estimator", "dt_est_s"), estimator.dt_est_s, text)
@@ -37,24 +46,24 @@ def check_estimator(tables: Tables) -> Found:
         yield ("estimator", "delay_s"), str(error)
 
 
-def check_battery_sensors(tables: Tables) -> Found:
+def check_battery_sensors(timing: Timing, power: Power) -> Found:
     """Check that the delays of the battery sensors are whole ticks and fit into their buffers."""
-    period_us = us(tables["timeline"].dt_autopilot_s)
-    for i, battery in enumerate(tables["power"].batteries):
+    period_us = us(timing.dt_autopilot_s)
+    for i, battery in enumerate(power.batteries):
         try:
             sense_delay_ticks(battery, i, period_us)
         except InputError as error:
             yield error.key, str(error)
 
 
-def check_motors_of_events(tables: Tables) -> Found:
+def check_motors_of_events(airframe: Airframe, scenario: Scenario) -> Found:
     """Check that events name existing motors."""
-    yield from problems(tables["scenario"], Surroundings(n_motors=len(tables["airframe"].rotor_pos_body_m)))
+    yield from problems(scenario, Surroundings(n_motors=len(airframe.rotor_pos_body_m)))
 
 
-def check_events_apply(tables: Tables) -> Found:
+def check_events_apply(scenario: Scenario, autopilot: AutopilotOptions) -> Found:
     """Check that the autopilot supports the sensors and signals that events use."""
-    capabilities = tables["autopilot"].capabilities
+    capabilities = autopilot.capabilities
     around = Surroundings(
         autopilot=capabilities.name,
         has_autopilot=capabilities.flies,
@@ -63,25 +72,25 @@ def check_events_apply(tables: Tables) -> Found:
         takes_setpoints=capabilities.takes_setpoints,
         no_setpoints=capabilities.no_setpoints,
         sets_params=capabilities.sets_params,
-        param_error=tables["autopilot"].param_error,
+        param_error=autopilot.param_error,
     )
-    yield from problems(tables["scenario"], around)
+    yield from problems(scenario, around)
 
 
-def check_mission(tables: Tables) -> Found:
+def check_mission(px4: Px4Options, scenario: Scenario, run: RunTable | None) -> Found:
     """Check that there is a mission if an event starts one."""
-    if tables["px4"].mission_path is not None:
+    if px4.mission_path is not None:
         return
-    starts = [dotted(place) for place, event in tables["scenario"].keyed_events if event.action == "start_mission"]
-    if starts and ("run" not in tables or tables["run"].mode != "replay"):
+    starts = [dotted(place) for place, event in scenario.keyed_events if event.action == "start_mission"]
+    if starts and (run is None or run.mode != "replay"):
         text = f"px4.mission_path is missing; {starts[0]} starts a mission. Set it, for example to 'simple'"
         yield ("px4", "mission_path"), text
 
 
-def check_rotor_parameters(tables: Tables) -> Found:
+def check_rotor_parameters(airframe: Airframe, autopilot: AutopilotOptions) -> Found:
     """Check that CA_ROTOR parameters name existing rotors."""
-    airframe, rotors = tables["airframe"], len(tables["airframe"].rotor_pos_body_m)
-    params = {("autopilot", "params", name): value for name, value in tables["autopilot"].params.items()}
+    rotors = len(airframe.rotor_pos_body_m)
+    params = {("autopilot", "params", name): value for name, value in autopilot.params.items()}
     params |= {("airframe", "px4_params", name): value for name, value in airframe.px4_params.items()}
     for key, value in params.items():
         found = re.match(r"CA_ROTOR(\d+)_", key[-1])
@@ -89,49 +98,66 @@ def check_rotor_parameters(tables: Tables) -> Found:
             yield bad(key, value, f"names a rotor that does not exist; rotors are 0 to {rotors - 1}")
 
 
-def check_px4(tables: Tables) -> Found:
+def check_px4(px4: Px4Options, timing: Timing) -> Found:
     """Check that the rates of PX4 and the periods of its topics are compatible with the tick."""
-    for key, text in tables["px4"].check_ticks(tables["timeline"].dt_autopilot_s):
+    for key, text in px4.check_ticks(timing.dt_autopilot_s):
         yield ("px4", *key), text.replace(KEY, dotted(("px4", *key)))
 
 
-def check_run(tables: Tables) -> Found:
+def check_run(run: RunTable) -> Found:
     """Check that a replay has a recording, outputs are files, and log columns exist."""
-    run = tables["run"]
     if run.mode == "replay" and run.recording_in is None:
         yield ("run", "mode"), "run.recording_in is missing; run.mode = 'replay' needs a recording"
     if run.mode != "replay" and run.recording_in is not None:
         yield bad(("run", "recording_in"), run.recording_in, f"is for a replay; run.mode is {show(run.mode)}")
     for name in OUTPUTS:
-        path = Path(getattr(run, name) or "x")
+        if not getattr(run, name):
+            continue
+        path = Path(getattr(run, name))
         if path.name in ("", "..") or (path.is_absolute() and path.is_dir()):
             yield bad(("run", name), str(path), "is a folder; give the path of a file")
+    if run.log_columns == "all":
+        return
     names = [column.name for column in COLUMNS]
-    for i, name in enumerate(run.log_columns if run.log_columns != "all" else ()):
+    for i, name in enumerate(run.log_columns):
         if name not in names:
             key: Key = ("run", "log_columns", i)
             yield bad(key, name, f"is unknown; {choices(name, ', '.join(repr(known) for known in names))}")
 
 
-def check_sensors(tables: Tables) -> Found:
+def check_sensors(sensors: tuple[SensorTable, ...]) -> Found:
     """Check that the names of sensors are unique."""
-    ids = Counter(sensor.id for sensor in tables["sensors"])
-    for i, sensor in enumerate(tables["sensors"]):
+    ids = Counter(sensor.id for sensor in sensors)
+    for i, sensor in enumerate(sensors):
         if ids[sensor.id] > 1:
             yield bad(("sensors", i, "id"), sensor.id, "is used more than once; sensors need unique names")
 
 
-CHECKS: tuple[tuple[Callable[[Tables], Found], tuple[str, ...]], ...] = (
-    (lambda tables: check_motors(tables["airframe"], tables["actuation"]), ("airframe", "actuation")),
-    (lambda tables: check_wiring(tables["actuation"], tables["power"]), ("actuation", "power")),
-    (check_battery_sensors, ("timeline", "power")),
-    (check_estimator, ("timeline", "estimator")),
-    (check_motors_of_events, ("airframe", "scenario")),
-    (check_events_apply, ("scenario", "autopilot")),
-    (check_mission, ("px4", "scenario")),
-    (check_rotor_parameters, ("airframe", "autopilot")),
-    (check_px4, ("px4", "timeline")),
-    (check_sensors, ("sensors",)),
-    (check_run, ("run",)),
+@dataclass(frozen=True, eq=False)
+class Check:
+    """A check of several tables; it is skipped if one that it needs is invalid."""
+
+    find: Callable[..., Found]
+    needed: tuple[str, ...]  # the tables that are its arguments
+    also: tuple[str, ...] = ()  # further arguments: tables that are None if they are invalid
+    reads_files: bool = False
+
+    def found(self, *tables: Any) -> tuple[tuple[Key, str], ...]:
+        """Return the findings, up to the limit of a report."""
+        return tuple(islice(self.find(*tables), MAX_FOUND + 1))
+
+
+CHECKS = (
+    Check(check_motors, ("airframe", "actuation")),
+    Check(check_wiring, ("actuation", "power")),
+    Check(check_battery_sensors, ("timeline", "power")),
+    Check(check_estimator, ("timeline", "estimator")),
+    Check(check_motors_of_events, ("airframe", "scenario")),
+    Check(check_events_apply, ("scenario", "autopilot")),
+    Check(check_mission, ("px4", "scenario"), also=("run",)),
+    Check(check_rotor_parameters, ("airframe", "autopilot")),
+    Check(check_px4, ("px4", "timeline")),
+    Check(check_sensors, ("sensors",)),
+    Check(check_run, ("run",), reads_files=True),
 )
-"""All checks, each with the tables it needs. A check is skipped if one of its tables is invalid."""
+"""All checks across tables, in the order of their findings."""

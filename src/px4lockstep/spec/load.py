@@ -133,14 +133,15 @@ def checked(layers: Layers, builder: Builder | None = None, *, reads_mission: bo
     body = data.get("airframe", {})
     if isinstance(body, dict) and "inertia_kgm2" not in body and "inertia_diag_kgm2" not in body:
         report.add(("airframe",), MISSING_INERTIA)  # even if other keys are missing
-    _fill_in(tables, builder.made)
+    _fill_in(tables, builder.derived)
     for name, table in tables.items():
-        for key, text in builder.made(_checker(name), table):
+        for key, text in builder.derived(_checker(name), table):
             report.add(key, text, (name,))
-    for check, needed in CHECKS:
-        if all(name in tables for name in needed):
-            for key, text in check(tables):
-                report.add(key, text, needed)
+    for check in CHECKS:
+        if all(name in tables for name in check.needed):
+            given = map(tables.get, (*check.needed, *check.also))
+            for key, text in check.found(*given) if check.reads_files else builder.derived(check.found, *given):
+                report.add(key, text, check.needed)
                 if report.is_full:
                     break
     if reads_mission and "px4" in tables and "scenario" in tables:
@@ -165,18 +166,20 @@ def checked(layers: Layers, builder: Builder | None = None, *, reads_mission: bo
     return spec
 
 
-def _fill_in(tables: Tables, made: Callable[..., Any]) -> None:
+def _fill_in(tables: Tables, derived: Callable[..., Any]) -> None:
     """Fill in omitted values that follow from other (valid) tables, so that the resolved file shows them."""
     if "airframe" in tables:
-        tables["airframe"] = made(Airframe.completed, tables["airframe"])
+        tables["airframe"] = derived(Airframe.completed, tables["airframe"])
     if {"airframe", "actuation"} <= tables.keys():
-        tables["actuation"] = made(Actuation.completed, tables["actuation"], len(tables["airframe"].rotor_pos_body_m))
+        tables["actuation"] = derived(
+            Actuation.completed, tables["actuation"], len(tables["airframe"].rotor_pos_body_m)
+        )
     if {"actuation", "power"} <= tables.keys():
-        tables["power"] = made(completed_power, tables["actuation"], tables["power"])
+        tables["power"] = derived(completed_power, tables["actuation"], tables["power"])
     if {"px4", "scenario"} <= tables.keys():
-        tables["scenario"] = made(with_requests, tables["scenario"], tables["px4"].mission_path is not None)
+        tables["scenario"] = derived(with_requests, tables["scenario"], tables["px4"].mission_path is not None)
     if {"timeline", "estimator"} <= tables.keys():
-        tables["estimator"] = made(_estimator, tables["estimator"], tables["timeline"].dt_autopilot_s)
+        tables["estimator"] = derived(_estimator, tables["estimator"], tables["timeline"].dt_autopilot_s)
 
 
 def _estimator(estimator: Estimator, tick_s: float) -> Estimator:

@@ -1,5 +1,6 @@
 """Overrides of spec values: `environment.wind=ou`, `power.batteries[0].soc0=0.9`."""
 
+import functools
 import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -90,6 +91,7 @@ def _shown(text: str) -> str:
     return line if len(line) <= MAX_SHOWN else line[: MAX_SHOWN - 1] + "…"
 
 
+@functools.lru_cache(maxsize=1_024)
 def canonical_key(text: str) -> Key:
     """Split a dotted key like `split_key`, with the canonical spelling of its parts."""
     done: Key = ()
