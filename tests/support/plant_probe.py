@@ -12,7 +12,7 @@ from px4lockstep.integrators.solver import SOLVER, WORK, Integrator
 from px4lockstep.jit import kernel, rows
 from px4lockstep.plant.inputs import INPUT
 from px4lockstep.plant.layout import GROUPS, OUTPUTS, STATE
-from px4lockstep.plant.models import write_plant
+from px4lockstep.plant.models import checked_start, write_plant
 from px4lockstep.vehicle.dispatch import PLANT, autopilot_tick, project, rhs, settle, write_outputs
 
 
@@ -62,8 +62,9 @@ class Batch:
         self.regimes = self._derivatives[["regime", "contact_regime"]]
         self.projected = self._projected["x"]
         for i, one in enumerate(self.aircraft):
-            write_plant(one, self.plants[i], self.x[i * cases_each])
-            self.x[i * cases_each : (i + 1) * cases_each] = self.x[i * cases_each]
+            start = checked_start(one)
+            write_plant(one, self.plants[i])
+            self.x[i * cases_each : (i + 1) * cases_each, : len(start)] = start
 
     def evaluate(self):
         """Evaluate every case and return the batch."""

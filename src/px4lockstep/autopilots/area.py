@@ -101,7 +101,6 @@ def area_of(
     home_lat_deg: float,
     home_lon_deg: float,
     params: Mapping[str, float | int] | None = None,
-    *,
     uses_rally: bool = True,
 ) -> Area:
     """Return the area of a mission and of PX4's parameters, as far as they are known."""

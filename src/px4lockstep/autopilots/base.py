@@ -31,6 +31,8 @@ Record = npt.NDArray[Any]
 WriteRecord = Callable[..., None]
 """Writes a record through the build cache: `write(writer, *values)` calls `writer(record, *values)` unless the cache
 holds the record for the same values."""
+Make = Callable[..., Any]
+"""Creates an object through the build cache: `make(maker, *values)` is `maker(*values)`."""
 
 
 @dataclass(frozen=True)
@@ -361,5 +363,8 @@ class NativeAutopilot(ABC):
         """Check that it can fly with the PX4 parameters of an airframe; `open` checks the rest."""
 
     @abstractmethod
-    def open(self, record: Record, plant: object, period_us: int, write: WriteRecord) -> Session:
-        """Initialize its record, which is zeroed and already at its final address, and start what has to run."""
+    def open(self, record: Record, plant: object, period_us: int, write: WriteRecord, make: Make) -> Session:
+        """Initialize its record, which is zeroed and already at its final address, and start what has to run.
+
+        `write` and `make` are those of the flight's builder.
+        """

@@ -17,7 +17,6 @@ from px4lockstep.campaigns.kinds import FlightSignals
 from px4lockstep.campaigns.own_objects import created
 from px4lockstep.campaigns.result_rows import ERROR, Row
 from px4lockstep.engine.buffers import grow_in_memory
-from px4lockstep.engine.simulation import Simulation
 from px4lockstep.errors import HostError, LockstepError, SimulationError
 from px4lockstep.flights.outcome import Outcome
 from px4lockstep.flights.run import Run, fly
@@ -37,6 +36,7 @@ class Flyer:
         self._campaign = campaign
         self._metrics = campaign.metrics
         self._memory: dict[str, npt.NDArray[Any]] = {}
+        campaign.build_cache.grow = self._lend
 
     def fly(self, index: int, inputs: dict[str, Any]) -> Row:
         """Fly a run. Errors are reported in its row."""
@@ -64,7 +64,6 @@ class Flyer:
 
     def _row(self, spec: Spec, index: int, inputs: dict[str, Any]) -> Row:
         flight = build(spec, builder=self._campaign.build_cache, **created(self._campaign.objects))
-        self._lend_memory(flight.simulation)
         try:
             run = fly(replace(flight, pace=None))
         except HostError:
@@ -99,17 +98,14 @@ class Flyer:
             return None
         return (outcome.is_success or outcome.is_in(accepted)) and passes(criteria, values) is not False
 
-    def _lend_memory(self, simulation: Simulation) -> None:
-        """Reuse the log buffers of the previous flight: allocating new ones takes as long as computing a metric."""
-
-        def lend(name: str, array: npt.NDArray[Any], rows: int, used: int) -> npt.NDArray[Any]:
-            lent = self._memory.get(name)
-            if lent is None or len(lent) < rows or lent.shape[1:] != array.shape[1:]:
-                lent = self._memory[name] = grow_in_memory(name, array, rows, used)
+    def _lend(self, name: str, array: npt.NDArray[Any], rows: int, used: int) -> npt.NDArray[Any]:
+        """Lend a flight the log buffers of the previous one: new ones take as long as computing a metric."""
+        lent = self._memory.get(name)
+        if lent is None or len(lent) < rows or lent.shape[1:] != array.shape[1:]:
+            lent = self._memory[name] = grow_in_memory(name, array, rows, used)
+        if used:
             lent[:used] = array[:used]
-            return lent
-
-        simulation.use_buffers(lend)
+        return lent
 
 
 @functools.lru_cache(maxsize=2)

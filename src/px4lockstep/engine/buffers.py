@@ -6,6 +6,7 @@ allocates them all at once, in one chunk. The arrays are in memory, or wherever 
 memory-mapped files.
 """
 
+import functools
 from collections.abc import Callable, Container, Mapping
 from typing import Any
 
@@ -13,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from px4lockstep.engine.streams import BOUNDARY, BY_NAME, CHANGE, KEPT, REPLAYED, STREAMS, Streams
-from px4lockstep.engine.timeline import AXIS_BITS, CHUNK_BOUNDARIES, LOG, Timeline
+from px4lockstep.engine.timeline import AXIS_BITS, CHUNK_BOUNDARIES, LOG, Timeline, count_ticks
 from px4lockstep.errors import InputError
 from px4lockstep.jit.records import locked
 
@@ -44,11 +45,24 @@ def grow_in_memory(name: str, array: Array, rows: int, used: int) -> Array:
     return grown
 
 
+@functools.lru_cache(maxsize=64)
+def _row_bytes(n_x: int, words: int) -> dict[str, int]:
+    """Return the size of a row of each stream, by name."""
+    return {stream.name: stream.empty(1, n_x, words).nbytes for stream in STREAMS}
+
+
+@functools.lru_cache(maxsize=64)
+def _no_rows(n_x: int, words: int) -> dict[str, Array]:
+    """Return the arrays of all streams without rows, by name."""
+    return {stream.name: stream.empty(0, n_x, words) for stream in STREAMS}
+
+
 class Buffers:
     """The arrays of a run, by stream name, and the event boundaries generated up to now.
 
     The end of the timeline is an upper bound; `n_x` is the number of states of the plant, `words` the length of a
-    row of the log, `chosen` names the streams that this run records and others do not.
+    row of the log, `chosen` names the streams that this run records and others do not. `grow` provides the memory,
+    until `use` moves the arrays elsewhere.
     """
 
     def __init__(
@@ -61,20 +75,22 @@ class Buffers:
         *,
         has_sensors: bool = False,
         chosen: Container[str] = (),
+        grow: Grow = grow_in_memory,
     ) -> None:
         if replay is not None:
             replay.check_timeline(timeline)
         self._timeline = timeline
         self._replay = replay
+        sizes = _row_bytes(n_x, words)
         self._row_bytes = {
-            stream.name: stream.empty(1, n_x, words).nbytes
+            stream.name: sizes[stream.name]
             for stream in STREAMS
             if (record or not stream.is_recorded)
             and (has_sensors or not stream.needs_sensors)
             and (stream.name in chosen or not stream.is_chosen)
         }
-        self._grow: Grow = grow_in_memory
-        self.arrays: dict[str, Array] = {stream.name: stream.empty(0, n_x, words) for stream in STREAMS}
+        self._grow = grow
+        self.arrays: dict[str, Array] = dict(_no_rows(n_x, words))
         if replay is not None:
             self.arrays |= {stream.name: getattr(replay, stream.name).copy() for stream in REPLAYED}
         self._next_us = timeline.start_us
@@ -110,24 +126,30 @@ class Buffers:
     def extend(self, used: Mapping[str, int]) -> None:
         """Generate further boundaries and extend the arrays; `used` is the number of rows written, by stream."""
         if self._replay is not None:
-            self._add(self._replay.time_us, self._replay.due, used, is_last=True)
+            replay = self._replay
+            self._add(replay.time_us, replay.due, count_ticks(replay.due), used, is_last=True)
             return
         span_us = self._timeline.end_us + 1 - self._timeline.start_us
         is_small = self._timeline.is_end_known and self._whole_bytes() <= WHOLE_BYTES
-        if self._grow is not grow_in_memory or not is_small:
+        is_moved = self._grow is not grow_in_memory and len(self) > 0  # for example to files
+        if is_moved or not is_small:
             span_us = self._timeline.chunk_us(CHUNK_BOUNDARIES)
         time_us: Array = self.time_us[:0]
         while not len(time_us):
-            time_us, due = self._timeline.chunk(self._next_us, self._next_us + span_us)
+            chunk = self._next_us, self._next_us + span_us
+            time_us, due = self._timeline.chunk(*chunk)
             self._next_us += span_us
-        self._add(time_us, due, used, is_last=self._next_us > self._timeline.end_us)
+        ticks = self._timeline.chunk_ticks(*chunk)
+        self._add(time_us, due, ticks, used, is_last=self._next_us > self._timeline.end_us)
 
-    def _add(self, time_us: Array, due: Array, used: Mapping[str, int], *, is_last: bool) -> None:
+    def _add(
+        self, time_us: Array, due: Array, ticks: Mapping[str, int], used: Mapping[str, int], *, is_last: bool
+    ) -> None:
         start, stop = len(self), len(self) + len(time_us)
         self.is_complete = is_last
         self._rows[BOUNDARY] = stop
-        for name, bit in AXIS_BITS.items():
-            self._rows[name] += int(np.count_nonzero(due & np.uint16(bit)))
+        for name in AXIS_BITS:
+            self._rows[name] += ticks[name]
         if is_last and not start:
             self.time_us, self.due = locked(time_us), locked(due)  # the timeline's arrays, not copied
         else:

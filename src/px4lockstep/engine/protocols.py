@@ -27,12 +27,18 @@ class PlantView:
 
     def __init__(self, x: npt.NDArray[np.float64], plant: Any) -> None:
         self._x = locked(x[: int(plant["n_x"])])
-        ends = zip(plant["group_start"].tolist(), plant["group_stop"].tolist(), strict=True)
-        self.groups = {name: slice(start, stop) for name, (start, stop) in zip(GROUPS, ends, strict=True)}
-        """The slice of each group in the state."""
+        self._ends = plant["group_start"].tolist(), plant["group_stop"].tolist()
         self.traits = plant["traits"].copy()
         """The model-independent properties of the plant, a `TRAITS` record."""
-        self._parts = {name: self._x[part] for name, part in self.groups.items()}
+
+    @cached_property
+    def groups(self) -> dict[str, slice]:
+        """The slice of each group in the state."""
+        return {name: slice(start, stop) for name, start, stop in zip(GROUPS, *self._ends, strict=True)}
+
+    @cached_property
+    def _parts(self) -> dict[str, npt.NDArray[np.float64]]:
+        return {name: self._x[part] for name, part in self.groups.items()}
 
     @property
     def x(self) -> npt.NDArray[np.float64]:

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from px4lockstep.autopilots.base import capabilities_of
+from px4lockstep.autopilots.base import Capabilities, capabilities_of
 from px4lockstep.engine.builder import Builder
 from px4lockstep.engine.protocols import StageInputs
 from px4lockstep.engine.snapshot import check_object
@@ -28,12 +28,21 @@ def set_scenario(
 ) -> None:
     """Write a scenario into the `SIM` record; each event must be at a boundary, be valid, and have an effect."""
     autopilot, estimator = sources["autopilot"], sources["estimator"]
-    flown_by = capabilities_of(autopilot)
-    around = Surroundings(
-        has_estimator=isinstance(estimator, Estimator) or getattr(estimator, "applies_estimate_faults", False),
+    has_estimator = isinstance(estimator, Estimator) or getattr(estimator, "applies_estimate_faults", False)
+    has_mission = getattr(autopilot, "mission", ...) is not None
+    around = builder.made(_surroundings, capabilities_of(autopilot), has_estimator, has_mission, timeline)
+    builder.write(core, ("scenario",), _write_scenario, scenario, core["plant"].tobytes(), timeline, around)
+    for name, item in scenario.python_objects().items():
+        check_object(name, item)
+
+
+def _surroundings(flown_by: Capabilities, has_estimator: bool, has_mission: bool, timeline: Timeline) -> Surroundings:
+    """Return what a scenario is checked against, apart from the plant."""
+    return Surroundings(
+        has_estimator=has_estimator,
         autopilot=flown_by.name,
         has_autopilot=flown_by.flies,
-        has_mission=getattr(autopilot, "mission", ...) is not None,
+        has_mission=has_mission,
         takes_sensor_faults=flown_by.takes_sensor_faults,
         estimates_itself=flown_by.estimates_itself,
         start_us=timeline.start_us,
@@ -42,9 +51,6 @@ def set_scenario(
         no_setpoints=flown_by.no_setpoints,
         sets_params=flown_by.sets_params,
     )
-    builder.write(core, ("scenario",), _write_scenario, scenario, core["plant"].tobytes(), timeline, around)
-    for name, item in scenario.python_objects().items():
-        check_object(name, item)
 
 
 def _write_scenario(

@@ -31,7 +31,7 @@ from px4lockstep.errors import InputError, LockstepError, SimulationError, State
 from px4lockstep.estimation.estimator import Estimator
 from px4lockstep.integrators.solver import Integrator
 from px4lockstep.jit import plain, zeros
-from px4lockstep.plant.models import PlantModel
+from px4lockstep.plant.models import PlantModel, checked_start, configuration_of
 from px4lockstep.scenario.commands import CommandRow, FlightCommand
 from px4lockstep.scenario.scenario import Scenario
 from px4lockstep.sensors.suite import SensorSuite
@@ -133,7 +133,9 @@ class Simulation(RunMemory):
         sim["bus"]["estimate"]["q_bn"][0] = 1.0
         sim["bus"]["estimate"]["is_valid"] = 1.0  # until an estimator writes it
         if plant is not None:
-            builder.write(self._core, ("plant", "state"), stages.plant_records, plant)
+            start = checked_start(plant)
+            builder.write(self._core, ("plant",), stages.plant_record, configuration_of(plant))
+            sim["state"]["x"][: len(start)] = start
             sim["modes"]["plant"] = NATIVE
             # If the autopilot is replayed and there is no estimator, nothing reads outputs between rows of the log.
             is_unwatched = replay is not None and estimator is None and autopilot is None
@@ -175,7 +177,8 @@ class Simulation(RunMemory):
         """How many motors, batteries and so on a row of the log has."""
         self._row_layout = layout_of(self.row_widths)
         words = self._row_layout.words
-        self._buffers = Buffers(timeline, self._n_x, words, replay, record, has_sensors=has_sensors, chosen=chosen)
+        traits: dict[str, Any] = {"has_sensors": has_sensors, "chosen": chosen, "grow": builder.grow}
+        self._buffers = Buffers(timeline, self._n_x, words, replay, record, **traits)
         self._logged = np.zeros(1, np.int64)
         self._hand_over()
         self._loop = compiled_loop()
@@ -185,10 +188,13 @@ class Simulation(RunMemory):
         self._n_checkpoints = 0
         tick_us = 0 if timeline.autopilot is None else timeline.autopilot.period_us
         rate_warnings = check_tick(autopilot, tick_us, is_strict=strict_rates)
-        self._step_warnings = (*stages.step_warnings(plant, timeline, self.integrator), *rate_warnings)
+        of_step = builder.made(stages.step_warnings, configuration_of(plant), timeline, self.integrator)
+        self._step_warnings = (*of_step, *rate_warnings)
         self.autopilot: Session = stages.open_autopilot(autopilot, self._core, plant, timeline, builder)
         """The session of the autopilot."""
         self._autopilot_record = self._core[self.autopilot.record] if self.autopilot.record else self._core
+        if builder.grow is not Builder.grow:
+            self.autopilot.use_buffers(self._autopilot_record, builder.grow)
         on_tick = self.autopilot.on_tick
         if setpoints is not None:
             on_tick = setpoint_caller(setpoints, self._core, on_tick)

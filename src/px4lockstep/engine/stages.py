@@ -45,14 +45,20 @@ SMOOTH_STEP_PER_TIME_CONSTANT = 0.4
 """The same for RK4 that ends its steps at contact; over a time constant, its error is then 0.4⁴/120 or 2e-4."""
 
 
-def plant_records(plant: Core, state: Core, model: PlantModel) -> None:
-    """Write a plant and its initial state."""
-    write_plant(model, plain(plant)[0], plain(state)[0]["x"])
+def plant_record(plant: Core, model: PlantModel) -> None:
+    """Write a plant."""
+    write_plant(model, plain(plant)[0])
 
 
 def record_of(record: Core, part: Any, *of: Any) -> None:
     """Call a part to write its record."""
     part.write(plain(record)[0], *of)
+
+
+def _write_seeded(core: Core, name: str, part: Any, seed: int, period_us: int, builder: Builder) -> None:
+    """Write the record of a part with random numbers: flights that differ in the seed only share all but its keys."""
+    builder.write(core, (name,), record_of, part, 0, period_us)
+    part.write_keys(plain(core[name])[0], seed)
 
 
 def set_sources(
@@ -85,7 +91,7 @@ def set_sources(
         elif isinstance(source, Wind) and name == "wind":
             if not isinstance(timeline.wind, Periodic):
                 raise InputError("a Wind needs a periodic wind axis, because its steps must have equal length")
-            builder.write(core, ("wind",), record_of, source, seed, timeline.wind.period_us)
+            _write_seeded(core, "wind", source, seed, timeline.wind.period_us, builder)
             mode = NATIVE
         elif isinstance(source, Scenario) and name == "scenario":
             set_scenario(source, core, timeline, sources, builder)
@@ -93,7 +99,7 @@ def set_sources(
             mode = NATIVE
         elif isinstance(source, Estimator) and name == "estimator" and timeline.autopilot is not None:
             check_rigid_body(core["plant"][0])
-            builder.write(core, ("estimator",), record_of, source, seed, timeline.autopilot.period_us)
+            _write_seeded(core, "estimator", source, seed, timeline.autopilot.period_us, builder)
             mode = NATIVE
         elif isinstance(source, NativeAutopilot | Session) and name == "autopilot":
             mode = NATIVE  # `open_autopilot` starts it after all checks
@@ -147,15 +153,17 @@ def open_autopilot(
     """Start the autopilot if it is native, and return its session."""
     if isinstance(autopilot, Session):
         return autopilot
-    session: Session = PythonSession(autopilot)
+    session: Session
     if isinstance(autopilot, NativeAutopilot) and timeline.autopilot is not None:
         write = functools.partial(builder.write, core, (autopilot.record,))
-        session = autopilot.open(core[autopilot.record], plant, timeline.autopilot.period_us, write)
+        session = autopilot.open(core[autopilot.record], plant, timeline.autopilot.period_us, write, builder.made)
         write_addresses(core)
+    else:
+        session = PythonSession(autopilot)
     home = (getattr(autopilot, "home_lat_deg", HOME_LAT_DEG), getattr(autopilot, "home_lon_deg", HOME_LON_DEG))
     mission = getattr(autopilot, "mission", None)
-    session.landing = landing_of(mission, *home)
-    session.area = area_of(mission, *home, session.area_params, uses_rally=session.capabilities.uses_rally)
+    session.landing = builder.made(landing_of, mission, *home)
+    session.area = builder.made(area_of, mission, *home, session.area_params, session.capabilities.uses_rally)
     return session
 
 

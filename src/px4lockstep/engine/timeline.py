@@ -68,6 +68,11 @@ class Explicit:
 Axis = Periodic | Explicit
 
 
+def count_ticks(due: npt.NDArray[np.uint16]) -> dict[str, int]:
+    """Return the number of boundaries at which each axis is due."""
+    return {name: int(np.count_nonzero(due & np.uint16(bit))) for name, bit in AXIS_BITS.items()}
+
+
 @dataclass(frozen=True, repr=False)
 class Timeline(ShortRepr):
     """The event boundaries of a run.
@@ -173,6 +178,17 @@ class Timeline(ShortRepr):
             self._chunks[from_us, to_us] = found
         return found
 
+    @cached_property
+    def _ticks(self) -> dict[tuple[int, int], dict[str, int]]:
+        return {}
+
+    def chunk_ticks(self, from_us: int, to_us: int) -> dict[str, int]:
+        """Return the number of boundaries of a chunk at which each axis is due, and keep those of the first few."""
+        found = self._ticks.get((from_us, to_us)) or count_ticks(self.chunk(from_us, to_us)[1])
+        if len(self._ticks) < CACHED_CHUNKS:
+            self._ticks[from_us, to_us] = found
+        return found
+
     def _generate(self, from_us: int, to_us: int) -> tuple[npt.NDArray[np.uint64], npt.NDArray[np.uint16]]:
         axes = self.axes
         time_us = self._joined(list(axes.values()), from_us, to_us)
@@ -200,7 +216,7 @@ class Timeline(ShortRepr):
 
     def count(self, axis: str) -> int:
         """Return the number of boundaries at which an axis is due."""
-        return int(np.count_nonzero(self.due & np.uint16(AXIS_BITS[axis])))
+        return count_ticks(self.due)[axis]
 
     def most_ticks(self, axis: str) -> int:
         """Return an upper bound on the number of boundaries at which an axis is due; the log is due at the end."""

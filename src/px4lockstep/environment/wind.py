@@ -15,6 +15,7 @@ Reference:
     (1996), 2084-2091.
 """
 
+import functools
 import math
 from typing import Annotated, Any, Literal
 
@@ -25,7 +26,7 @@ from px4lockstep.jit import interpreted, kernel, record
 from px4lockstep.jit.records import COUNT
 from px4lockstep.math.exponential import exp
 from px4lockstep.math.philox import normal3, stream_key
-from px4lockstep.part import NotNegativeVector, Part, Vector, entry, fill
+from px4lockstep.part import NotNegativeVector, Part, Vector, entry
 from px4lockstep.part.kinds import CODE, Options, PythonKind, folder_entry, kind_or_class, number_of, options_entry
 from px4lockstep.part.limits import WIND_LIMITS
 from px4lockstep.timebase import check_us
@@ -71,6 +72,7 @@ def step_wind(wind, vel_ned):
         vel_ned[i] = wind.mean_ned[i] + wind.turbulence_ned[i]
 
 
+@functools.lru_cache(maxsize=64)
 def gauss_markov(period_us: int, tau_s: float) -> tuple[float, float]:
     """Return phi = exp(-dt / tau) and sqrt(1 - phi**2), the coefficients of a process with unit variance."""
     decay = float(interpreted(exp)(-period_us / 1e6 / tau_s))
@@ -109,17 +111,15 @@ class Wind(Part, where="environment", stage="wind"):
     def write(self, rec: Any, seed: int, period_us: int) -> None:
         """Write a `WIND` record before its first tick; the period is that of the wind axis."""
         decay, root = gauss_markov(check_us("wind period", period_us, minimum=1), self.wind_tau_s)
-        mean_ned = (0.0, 0.0, 0.0) if self.wind == "none" else self.wind_mean_ned
-        gain_ned = tuple(sigma * root for sigma in self.wind_sigma_ned)
-        fill(
-            rec,
-            self,
-            kind=number_of(self.wind, KINDS, "environment.wind"),
-            key=stream_key(seed, "wind"),
-            mean_ned=mean_ned,
-            decay=decay,
-        )
-        fill(rec, self, gain_ned=gain_ned, tick=0, turbulence_ned=0.0)
+        rec["kind"], rec["decay"] = number_of(self.wind, KINDS, "environment.wind"), decay
+        rec["mean_ned"] = (0.0, 0.0, 0.0) if self.wind == "none" else self.wind_mean_ned
+        rec["gain_ned"] = tuple(sigma * root for sigma in self.wind_sigma_ned)
+        rec["tick"], rec["turbulence_ned"] = 0, 0.0
         if self.wind == "dryden":
             turbulence = dryden.Dryden(self.dryden_wind_20ft_mps, self.dryden_height_m)
             turbulence.write(rec["dryden"], self.wind_mean_ned, period_us)
+        self.write_keys(rec, seed)
+
+    def write_keys(self, rec: Any, seed: int) -> None:
+        """Write the part of a `WIND` record that depends on the seed."""
+        rec["key"] = stream_key(seed, "wind")

@@ -302,7 +302,6 @@ class Estimator(Part, where="estimator", stage="estimator"):
         rec["bias_decay"], root = gauss_markov(period_us, self.bias_tau_s)
         rec["kind"] = number_of(self.kind, KINDS, "estimator.kind")
         rec["period_s"], rec["delay_ticks"] = period_s, self.delay_ticks(period_us)
-        rec["noise_key"], rec["bias_key"] = stream_key(seed, "estimator"), stream_key(seed, "estimator_bias")
         for name in SIGMAS:
             rec[_field(name)] = getattr(self, name)
         for name in BIASES:
@@ -312,6 +311,11 @@ class Estimator(Part, where="estimator", stage="estimator"):
             rec[f"has_pos_{what}"], rec[f"has_vel_{what}"], rec[f"has_rate_{what}"] = pos or yaw, vel, rate
         for name in STATES.split():
             rec[name] = np.zeros((), rec.dtype[name])
+        self.write_keys(rec, seed)
+
+    def write_keys(self, rec: Any, seed: int) -> None:
+        """Write the part of an `ESTIMATOR` record that depends on the seed."""
+        rec["noise_key"], rec["bias_key"] = stream_key(seed, "estimator"), stream_key(seed, "estimator_bias")
 
 
 def _field(key: str) -> str:

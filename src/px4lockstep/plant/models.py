@@ -31,11 +31,20 @@ class PlantModel(Protocol):
         """Return the state at the first boundary."""
 
     def write(self, plant: Any) -> None:
-        """Write kind, parameters and traits into a `PLANT` record whose traits are still 0."""
+        """Write kind, parameters and traits into a `PLANT` record whose traits are still 0; ignore the initial state.
+
+        A model may have an attribute `configuration`: a model that writes the same record, and is the same object for
+        flights that differ in the initial state only.
+        """
 
 
-def write_plant(model: PlantModel, plant: Any, x: Vector) -> None:
-    """Check a model; write it into a `PLANT` record and its initial state into a state vector."""
+def configuration_of(model: Any) -> Any:
+    """Return a model that has the same record, and is the same for flights that differ in the initial state only."""
+    return getattr(model, "configuration", model)
+
+
+def checked_start(model: PlantModel) -> Vector:
+    """Check the groups and the initial state of a model; return the initial state."""
     unknown = [name for name in model.groups if name not in GROUPS]
     if unknown:
         raise InputError(f"unknown state groups {unknown}; allowed: {', '.join(GROUPS)}")
@@ -45,29 +54,32 @@ def write_plant(model: PlantModel, plant: Any, x: Vector) -> None:
     order = [name for name in GROUPS if name in model.groups]
     if list(model.groups) != order:
         raise InputError(f"state groups are given in the order {list(model.groups)}; the required order is {order}")
-    start = 0
-    for index, name in enumerate(GROUPS):
-        size = model.groups.get(name, 0)
-        plant["group_start"][index] = start
-        start += size
-        plant["group_stop"][index] = start
+    count = sum(model.groups.values())
     if model.groups.get("att", 0) not in (0, 4):
         raise InputError(f"state group 'att' has {model.groups['att']} states; it must have 4 (a quaternion) or none")
-    if not 1 <= start <= MAX_STATES:
-        raise InputError(f"the plant has {start} states; it must have 1 to {MAX_STATES}")
+    if not 1 <= count <= MAX_STATES:
+        raise InputError(f"the plant has {count} states; it must have 1 to {MAX_STATES}")
     initial = np.asarray(model.initial_state(), np.float64)
-    if initial.shape != (start,):
-        raise InputError(f"the initial state has shape {initial.shape}; its groups add up to {start} states")
+    if initial.shape != (count,):
+        raise InputError(f"the initial state has shape {initial.shape}; its groups add up to {count} states")
     if not np.isfinite(initial).all():
         raise InputError(f"the initial state is not finite: {initial.tolist()}")
     if model.groups.get("att", 0):
-        first = int(plant["group_start"][GROUPS.index("att")])
+        first = sum(model.groups.get(name, 0) for name in GROUPS[: GROUPS.index("att")])
         norm = float(np.linalg.norm(initial[first : first + 4]))
         if abs(norm - 1.0) > 1e-10:
             raise InputError(f"the initial quaternion has norm {norm!r}; normalize it to 1 within 1e-10")
+    return initial
+
+
+def write_plant(model: PlantModel, plant: Any) -> None:
+    """Write a model with valid groups into a `PLANT` record."""
+    start = 0
+    for index, name in enumerate(GROUPS):
+        plant["group_start"][index] = start
+        start += model.groups.get(name, 0)
+        plant["group_stop"][index] = start
     plant["n_x"] = start
-    x[:] = 0.0
-    x[:start] = initial
     plant["traits"] = 0
     model.write(plant)
 

@@ -3,6 +3,7 @@
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from itertools import islice
 from typing import Any
 
@@ -16,6 +17,7 @@ from px4lockstep.engine.protocols import PythonAutopilot, PythonEstimator, Pytho
 from px4lockstep.engine.setpoint_stage import SetpointFunction
 from px4lockstep.engine.simulation import Simulation
 from px4lockstep.engine.streams import Streams
+from px4lockstep.environment.environment import Environment
 from px4lockstep.environment.gravity import Gravity
 from px4lockstep.environment.projection import MapProjection
 from px4lockstep.environment.wind import Wind
@@ -46,6 +48,8 @@ from px4lockstep.spec.spec import Spec
 from px4lockstep.spec.timing import Timing, build_timeline
 from px4lockstep.spec.weight import weight_warnings
 from px4lockstep.vehicle.aircraft import Aircraft
+from px4lockstep.vehicle.airframe import Airframe
+from px4lockstep.vehicle.power import Power
 from px4lockstep.vehicle.propulsion import Propulsion
 
 AIRCRAFT = ("aircraft", "home", "plant", "environment", "airframe", "actuation", "power")
@@ -65,12 +69,21 @@ class Flight:
     mission: Mission | None
     aircraft: Aircraft
     scenario: Scenario
-    warnings: tuple[str, ...] = ()
-    """Settings that are valid but probably not intended."""
+    early_warnings: tuple[str, ...] = ()
+    """Warnings of the spec file, the autopilot and the integrator before the flight."""
+    is_replay: bool = False
     pace: Pace | None = None
     """The pace at which it is flown; None for as fast as possible."""
     own_parts: Mapping[str, OwnPart] = field(default_factory=dict)
     """Your own parts, by stage: `autopilot`, `wind`, `estimator` or `scenario`."""
+
+    @cached_property
+    def warnings(self) -> tuple[str, ...]:
+        """Settings that are valid but probably not intended."""
+        found = (*self.early_warnings, *_warnings(self.spec, self.mission, self.aircraft))
+        if self.is_replay:
+            return found
+        return (*found, *short_of_time(self.spec), *weight_warnings(self.spec, self.aircraft))
 
     def __repr__(self) -> str:
         return f"<Flight {self.spec.aircraft.name}: {self.simulation!r}>"
@@ -161,7 +174,7 @@ def build(
                     aircraft,
                     timeline,
                     scenario=own.get("scenario", requests),
-                    wind=own.get("wind", plain.environment.only(Wind)),
+                    wind=own.get("wind", builder.derived(_wind, plain.environment)),
                     estimator=own.get("estimator", Estimator() if has_its_own else plain.estimator),
                     autopilot=session or own.get("autopilot", shipped),
                     gusts=spec.environment.gusts,
@@ -190,17 +203,9 @@ def build(
     if "autopilot" in own:
         simulation.autopilot.identity = own_parts["autopilot"].hash
     _check_columns(spec, simulation)
-    of_flight = (*short_of_time(spec), *weight_warnings(spec, aircraft)) if replay is None else ()
-    warnings = (
-        *spec.warnings,
-        *rate_warnings,
-        *mission_warnings,
-        *simulation.warnings,
-        *_warnings(spec, spec.mission, aircraft),
-        *of_flight,
-    )
+    warnings = (*spec.warnings, *rate_warnings, *mission_warnings, *simulation.warnings)
     pace = None if factor is None else Pace(factor)
-    return Flight(spec, simulation, spec.mission, aircraft, requests, warnings, pace, own_parts)
+    return Flight(spec, simulation, spec.mission, aircraft, requests, warnings, replay is not None, pace, own_parts)
 
 
 def _without_mission(spec: Spec, autopilot: object) -> tuple[Spec, tuple[str, ...]]:
@@ -217,9 +222,22 @@ def _without_mission(spec: Spec, autopilot: object) -> tuple[Spec, tuple[str, ..
 
 def build_aircraft(spec: Spec, builder: Builder | None = None) -> Aircraft:
     """Return the aircraft of a spec; without an autopilot, motors that are too weak for their calibration saturate."""
-    parts = (spec.airframe, spec.actuation, spec.power, spec.plant.contact, spec.environment.only(Gravity))
-    made = (builder or Builder()).made(Aircraft, *parts, spec.home.alt_msl_m, spec.aircraft.name)
-    return made if _flies(spec) else made.within_reach()
+    builder = builder or Builder()
+    airframe = builder.derived(Airframe.without_start, spec.airframe)
+    power = builder.derived(Power.without_start, spec.power)
+    gravity = builder.derived(_gravity, spec.environment)
+    parts = (airframe, spec.actuation, power, spec.plant.contact, gravity)
+    common = builder.made(Aircraft, *parts, spec.home.alt_msl_m, spec.aircraft.name)
+    aircraft = common.started(spec.airframe, spec.power)
+    return aircraft if _flies(spec) else aircraft.within_reach()
+
+
+def _wind(environment: Environment) -> Wind:
+    return environment.only(Wind)
+
+
+def _gravity(environment: Environment) -> Gravity:
+    return environment.only(Gravity)
 
 
 def _flies(spec: Spec) -> bool:
@@ -248,7 +266,7 @@ def build_parts(spec: Spec, report: Report, builder: Builder, *, is_flown: bool 
             autopilot = builder.made(make_autopilot, *tables) if is_kept else make_autopilot(*tables)
             if isinstance(autopilot, NativeAutopilot) and hasattr(spec, "airframe"):
                 with at(("px4", "mission_path")):
-                    autopilot.check_airframe(spec.airframe.px4_params)
+                    builder.made(type(autopilot).check_airframe, autopilot, spec.airframe.px4_params)
         except InputError as error:
             report.add_error(error)
     return aircraft, autopilot

@@ -1,5 +1,6 @@
 """A complete aircraft: its parts, checked against each other, as a plant of the loop."""
 
+import copy
 import math
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -30,6 +31,9 @@ from px4lockstep.vehicle.loading import NOMINAL, Loading
 from px4lockstep.vehicle.power import Bus, Power
 from px4lockstep.vehicle.propulsion import Propulsion
 from px4lockstep.vehicle.special_rotor import special_units
+
+CONFIGURATION = "_configuration"
+"""Attribute of an aircraft that `Aircraft.started` made."""
 
 
 @dataclass(frozen=True, repr=False)
@@ -68,6 +72,19 @@ class Aircraft(ShortRepr):
             found.append((("home", "alt_msl_m"), text))
         if found:
             raise InputError("\n".join(text for _, text in found), key=found[0][0])
+
+    @property
+    def configuration(self) -> "Aircraft":
+        """An aircraft that differs in its initial state only: that from which `started` made it, or itself."""
+        found: Aircraft = vars(self).get(CONFIGURATION, self)
+        return found
+
+    def started(self, airframe: Airframe, power: Power) -> "Aircraft":
+        """Return this aircraft with parts that differ in the initial state only; what is computed of it is shared."""
+        made = copy.copy(self)
+        airframe, _, power = completed(airframe, self.actuation, power)
+        vars(made).update({"airframe": airframe, "power": power, CONFIGURATION: self.configuration})
+        return made
 
     # -- parts -----------------------------------------------------------------------------------------------------
 

@@ -220,6 +220,10 @@ class Airframe(Part, where="airframe"):
             changes["x0"] = x0.model_copy(update={"q_bn": LEVEL})
         return self.model_copy(update=changes) if changes else self
 
+    def without_start(self) -> "Airframe":
+        """Return a copy with the default initial state."""
+        return self.model_copy(update={"x0": InitialState()})
+
     @property
     def inertia(self) -> tuple[Vector3, Vector3, Vector3]:
         """Inertia tensor, converted from the given form."""

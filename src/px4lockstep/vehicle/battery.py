@@ -227,6 +227,10 @@ class Battery(Part, where="power.batteries"):
         """Voltage below which the avionics no longer get their power; 0 if they always do."""
         return BROWNOUT_V * (self.cells or 0)
 
+    def without_start(self) -> "Battery":
+        """Return a copy with the default initial state."""
+        return self.model_copy(update={"soc0": 1.0, "v1_0": 0.0})
+
     def write(self, rec: Any, bus: int, share: float) -> None:
         """Write a `BATTERY` record with its bus and its share of the bus current."""
         soc, volts = self.curve

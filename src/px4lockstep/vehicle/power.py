@@ -20,6 +20,8 @@ On a bus with batteries of `cells`, the avionics draw the current of the solve i
 exactly. Below the voltage V_b at which their regulators drop out they are a resistance: P V0 / V_b² instead of P / V0.
 """
 
+import functools
+import operator
 from collections import Counter
 from typing import Annotated, Any, Literal
 
@@ -220,6 +222,12 @@ class Bus(Part, where="power.buses"):
     avionics_load_w: float = entry(0.0, "Constant power of the avionics on the bus.", "W", ge=0.0)
 
 
+@functools.lru_cache(maxsize=16)
+def _main_bus(battery_ids: tuple[str, ...], motor_ids: tuple[str, ...], servo_ids: tuple[str, ...]) -> Bus:
+    """Return one bus with everything."""
+    return Bus(id="main", battery_ids=battery_ids, motor_ids=motor_ids, servo_ids=servo_ids)
+
+
 class Power(Part, where="power"):
     """Batteries and power buses."""
 
@@ -246,7 +254,7 @@ class Power(Part, where="power"):
                     yield (kind, i, "id"), f"{KEY} = {item.id!r} is used more than once; {kind} need unique names"
 
     def completed(self, motor_ids: tuple[str, ...], servo_ids: tuple[str, ...]) -> "Power":
-        """Return a copy with names for all batteries and buses, and one bus with everything if none are given."""
+        """Return a power system with names for all batteries and buses, and a bus with everything if none are given."""
         batteries = tuple(
             battery if battery.id is not None else battery.model_copy(update={"id": f"bat{i + 1}"})
             for i, battery in enumerate(self.batteries)
@@ -254,11 +262,17 @@ class Power(Part, where="power"):
         buses = self.buses
         if buses is None:
             battery_ids = tuple(str(battery.id) for battery in batteries)
-            buses = (Bus(id="main", battery_ids=battery_ids, motor_ids=motor_ids, servo_ids=servo_ids),)
+            buses = (_main_bus(battery_ids, motor_ids, servo_ids),)
         buses = tuple(
             bus if bus.id is not None else bus.model_copy(update={"id": f"bus{i + 1}"}) for i, bus in enumerate(buses)
         )
+        if self.buses is not None and all(map(operator.is_, (*batteries, *buses), (*self.batteries, *self.buses))):
+            return self
         return self.model_copy(update={"batteries": batteries, "buses": buses})
+
+    def without_start(self) -> "Power":
+        """Return a copy with the default initial state."""
+        return self.model_copy(update={"batteries": tuple(battery.without_start() for battery in self.batteries)})
 
     def write(self, rec: Any) -> None:
         """Write a `POWER` record; requires names for all batteries and buses."""

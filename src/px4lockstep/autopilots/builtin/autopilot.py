@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 from px4lockstep.autopilots.area import Area, area_of, check_area
-from px4lockstep.autopilots.base import NativeAutopilot, Record, Session, WriteRecord
+from px4lockstep.autopilots.base import Make, NativeAutopilot, Record, Session, WriteRecord
 from px4lockstep.autopilots.builtin.allocation import write_allocation
 from px4lockstep.autopilots.builtin.attitude_control import write_attitude_control
 from px4lockstep.autopilots.builtin.commander import write_commander
@@ -40,6 +40,8 @@ from px4lockstep.constants import HOME_LAT_DEG, HOME_LON_DEG
 from px4lockstep.environment.projection import MapProjection
 from px4lockstep.errors import InputError
 from px4lockstep.jit import plain
+from px4lockstep.part import FrozenDict
+from px4lockstep.plant.models import configuration_of
 from px4lockstep.px4.fence import RallyPoint
 from px4lockstep.px4.missions import Mission, MissionItem, load_mission
 from px4lockstep.px4.parameters import resolve
@@ -111,6 +113,8 @@ class Builtin(NativeAutopilot):
         """Load the mission, and check the parameters."""
         if isinstance(self.mission, str | Path):
             object.__setattr__(self, "mission", load_mission(self.mission))
+        for name in ("params", "default_params", "file_params"):
+            object.__setattr__(self, name, FrozenDict(getattr(self, name)))
         if self.land_detector not in ("host", "estimate"):
             raise InputError(f"land_detector = {self.land_detector!r} is unknown; allowed: host, estimate")
         check_values(resolve({**self.default_params, **self.params}))
@@ -180,10 +184,11 @@ class Builtin(NativeAutopilot):
         """Return the effective rate of each module at a tick length [Hz]; the phase is not carried over."""
         return effective_rates(self.module_rates_hz, autopilot_period_us)
 
-    def open(self, record: Record, plant: object, period_us: int, write: WriteRecord) -> Session:
+    def open(self, record: Record, plant: object, period_us: int, write: WriteRecord, make: Make) -> Session:
         """Write its record, which holds its complete state, unless the build cache has it."""
-        write(_write_record, self, ControlModel.of(plant), period_us)
-        return BuiltinSession(self, record, ControlModel.of(plant), period_us)
+        model = make(ControlModel.of, configuration_of(plant))
+        write(_write_record, self, model, period_us)
+        return BuiltinSession(self, record, model, period_us)
 
     def write(self, record: Any, model: ControlModel, autopilot_period_us: int) -> None:
         """Write mission, parameters and options to a `BUILTIN` record."""

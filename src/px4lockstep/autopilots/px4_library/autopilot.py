@@ -20,6 +20,7 @@ from px4lockstep.autopilots.base import (
     INJECTED,
     MAX_TEXT,
     MAX_TEXTS,
+    Make,
     NativeAutopilot,
     Record,
     Session,
@@ -145,7 +146,14 @@ class Px4Library(NativeAutopilot):
         """Return the effective rate of each module at a tick length [Hz]; PX4 does not carry over the phase."""
         return effective_rates(self.module_rates_hz, autopilot_period_us)
 
-    def open(self, record: Record, plant: object, period_us: int, write: WriteRecord | None = None) -> "Px4Session":
+    def open(
+        self,
+        record: Record,
+        plant: object,
+        period_us: int,
+        write: WriteRecord | None = None,
+        make: Make | None = None,
+    ) -> "Px4Session":
         """Start PX4 and write its record, which bypasses the build cache because it holds addresses."""
         if not isinstance(plant, Aircraft):
             raise InputError(f"real PX4 needs an Aircraft, not {type(plant).__name__}")
