@@ -5,12 +5,11 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import islice
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from px4lockstep.autopilots.area import Area, area_of
 from px4lockstep.autopilots.base import NativeAutopilot, Session, check_tick, landing_of
 from px4lockstep.autopilots.kinds import flown_params, make_autopilot, with_injectors
-from px4lockstep.autopilots.px4_library.injectors import Injector
 from px4lockstep.engine.builder import Builder
 from px4lockstep.engine.pace import Pace
 from px4lockstep.engine.protocols import PythonAutopilot, PythonEstimator, PythonScenario, PythonWind
@@ -51,6 +50,9 @@ from px4lockstep.vehicle.aircraft import Aircraft
 from px4lockstep.vehicle.airframe import Airframe
 from px4lockstep.vehicle.power import Power
 from px4lockstep.vehicle.propulsion import Propulsion
+
+if TYPE_CHECKING:
+    from px4lockstep.autopilots.px4_library.injectors import Injector
 
 AIRCRAFT = ("aircraft", "home", "plant", "environment", "airframe", "actuation", "power")
 """The tables that define an aircraft."""
@@ -102,7 +104,7 @@ def build(
     session: Session | None = None,
     builder: Builder | None = None,
     runs_code: bool = True,
-    injectors: Sequence[Injector] = (),
+    injectors: Sequence["Injector"] = (),
     sinks: Sequence[LogSink] = (),
     setpoints: SetpointFunction | None = None,
 ) -> Flight:

@@ -2,8 +2,8 @@
 
 from px4lockstep.autopilots.builtin.autopilot import Builtin, Rates
 from px4lockstep.autopilots.builtin.parameters import check_use, check_values, used_params
+from px4lockstep.autopilots.builtin.schedule import RATES
 from px4lockstep.autopilots.kinds import AutopilotOptions
-from px4lockstep.autopilots.px4_library.autopilot import RATES
 from px4lockstep.autopilots.px4_library.options import Px4Options
 from px4lockstep.constants import HOME_LAT_DEG, HOME_LON_DEG
 from px4lockstep.part import at

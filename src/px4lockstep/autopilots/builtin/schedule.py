@@ -12,6 +12,15 @@ from px4lockstep.jit import kernel, record
 MAX_RATE_HZ = 1_000_000
 """Corresponds to a period of one microsecond."""
 
+RATES = {
+    "navigator_rate_hz": "navigator",
+    "mc_pos_control_rate_hz": "position control",
+    "mc_att_control_rate_hz": "attitude control",
+    "mc_rate_control_rate_hz": "rate control",
+    "control_allocator_rate_hz": "allocation",
+}
+"""The module of each rate in `[px4.lockstep]`."""
+
 MODULE = record([("period_us last_us", "i8")], state="last_us")
 
 

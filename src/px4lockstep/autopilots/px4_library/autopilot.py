@@ -27,7 +27,7 @@ from px4lockstep.autopilots.base import (
     WriteRecord,
     last_texts,
 )
-from px4lockstep.autopilots.builtin.schedule import check_rates, effective_rates
+from px4lockstep.autopilots.builtin.schedule import RATES, check_rates, effective_rates
 from px4lockstep.autopilots.builtin.schedule import period_us as module_period_us
 from px4lockstep.autopilots.fence import write_fence
 from px4lockstep.autopilots.kinds import KINDS
@@ -62,13 +62,6 @@ from px4lockstep.px4.presets import STATE_INJECTION, Interface, Read
 from px4lockstep.scenario.commands import CommandResult, FlightCommand
 from px4lockstep.vehicle.aircraft import Aircraft
 
-RATES = {
-    "navigator_rate_hz": "navigator",
-    "mc_pos_control_rate_hz": "position control",
-    "mc_att_control_rate_hz": "attitude control",
-    "mc_rate_control_rate_hz": "rate control",
-    "control_allocator_rate_hz": "allocation",
-}
 MOTORS = "actuator_motors"
 ROLES = {MOTORS: records.MOTORS, "vehicle_command": records.COMMANDS, texts.TOPIC: records.TEXTS}
 READ_FIELDS = OUTPUT_FIELDS | TEXT_FIELDS

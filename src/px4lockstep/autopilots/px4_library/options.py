@@ -1,33 +1,30 @@
 """Real PX4 in a spec file: the table `[px4]`, its checks, and the autopilot created from it.
 
-The built-in autopilot also uses the mission and the rates in `[px4.lockstep]`.
+The built-in autopilot also uses the mission and the rates in `[px4.lockstep]`. What only real PX4 needs is imported
+where it is used.
 """
 
 from collections import Counter
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Annotated, Any, ClassVar, Literal
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
 
 from pydantic import BeforeValidator
 
-from px4lockstep.autopilots.builtin.schedule import MAX_RATE_HZ
+from px4lockstep.autopilots.builtin.schedule import MAX_RATE_HZ, RATES
 from px4lockstep.autopilots.kinds import AutopilotOptions
-from px4lockstep.autopilots.px4_library.autopilot import RATES, Px4Library
-from px4lockstep.autopilots.px4_library.injectors import nearest_us
-from px4lockstep.autopilots.px4_library.parameters import ca_parameters
 from px4lockstep.autopilots.px4_sitl.options import SitlOptions
 from px4lockstep.autopilots.vehicle_params import without_geometry
 from px4lockstep.errors import InputError
 from px4lockstep.part import KEY, Found, Number, Part, Period, Seconds, at, entry, misfit, path_entry, show
 from px4lockstep.part.limits import FLOAT32, INT32
-from px4lockstep.px4 import Config
-from px4lockstep.px4.binary import check_binary
-from px4lockstep.px4.finding import find_library
 from px4lockstep.px4.missions import Mission
 from px4lockstep.px4.parameters import SITL_DEFAULTS, check_known, known_parameters
-from px4lockstep.px4.presets import interface_of
 from px4lockstep.timebase import seconds_to_us
 from px4lockstep.vehicle.aircraft import Aircraft
+
+if TYPE_CHECKING:
+    from px4lockstep.autopilots.px4_library.autopilot import Px4Library
 
 NO_MISSION = "none"
 """Value of `mission_path` that removes the mission of an extended file."""
@@ -79,6 +76,8 @@ class Publication(Part):
 
     def check_ticks(self, tick_s: float, tick_us: int) -> Found:
         """Yield an error if the period or phase is not a whole number of ticks, or the phase not within the period."""
+        from px4lockstep.autopilots.px4_library.injectors import nearest_us
+
         for name, time_us, least_us in (("period_s", self.period_us, tick_us), ("phase_s", self.phase_us, 0)):
             if time_us % tick_us:
                 use = " or ".join(f"{near / 1e6:g}" for near in nearest_us(time_us, tick_us, least_us))
@@ -206,6 +205,9 @@ class Px4Options(Part):
 
 def locate(px4: Px4Options) -> Path:
     """Return the library that would be loaded."""
+    from px4lockstep.px4.binary import check_binary
+    from px4lockstep.px4.finding import find_library
+
     path = find_library(px4.libpath)
     check_binary(path)
     return path
@@ -225,14 +227,20 @@ def set_params(
     own: AutopilotOptions, px4: Px4Options, aircraft: Aircraft, of_file: Mapping[str, float | int]
 ) -> dict[str, float | int]:
     """Return the parameters that real PX4 gets, with those of a file that it can take."""
+    from px4lockstep.autopilots.px4_library.parameters import ca_parameters
+
     derived = ca_parameters(aircraft) if px4.derive_ca_params else {}
     taken = without_geometry(of_file) if px4.derive_ca_params else of_file
     own_values = {**own.params, **px4.params_by_name}
     return {**derived, **aircraft.airframe.px4_params, **taken, **own_values}
 
 
-def make(own: AutopilotOptions, px4: Px4Options, home: tuple[float, float], mission: Mission | None) -> Px4Library:
+def make(own: AutopilotOptions, px4: Px4Options, home: tuple[float, float], mission: Mission | None) -> "Px4Library":
     """Return the autopilot for a flight."""
+    from px4lockstep.autopilots.px4_library.autopilot import Px4Library
+    from px4lockstep.px4 import Config
+    from px4lockstep.px4.presets import interface_of
+
     with at(("px4", "uorb")):
         interface = interface_of(px4.uorb.pubs, px4.uorb.subs, px4.uorb.preset)
     with at(("px4", "mission_path")):
