@@ -7,12 +7,13 @@ import signal
 import subprocess
 import sys
 import time
-from contextlib import suppress
 from pathlib import Path
 
 import pytest
 
 import px4lockstep
+from px4lockstep.bench import first_flights
+from px4lockstep.bench.first_flights import background_processes
 
 pytestmark = pytest.mark.slow
 
@@ -156,17 +157,16 @@ def test_native_code_is_compiled_once_in_the_background(compiled, tmp_path):
     cache = tmp_path / "cache"
     cache.mkdir()
     expected = px4lockstep.simulate("iris", overrides=SHORT).digest
-    for attempt in (1, 2):
-        digest, said = fly(compiled, cache, PX4LOCKSTEP_NATIVE="background")
-        assert (digest, "compil" in said) == (expected, False)
-        [attempts] = eventually(lambda: list(cache.rglob("background-*")))
-        assert eventually(lambda attempts=attempts, attempt=attempt: attempts.stat().st_size == attempt)
-        if attempt == 1:
-            assert not list(cache.rglob("loop.advance*.nbc"))
-            for pid in background_processes(cache):
-                os.kill(pid, signal.SIGKILL)
-            assert eventually(lambda: not background_processes(cache))
-    assert eventually(lambda: not background_processes(cache))
+    digest, said = fly(compiled, cache, PX4LOCKSTEP_NATIVE="background")
+    assert (digest, "compil" in said) == (expected, False)
+    [attempts] = eventually(lambda: list(cache.rglob("background-*")))
+    assert eventually(lambda: attempts.stat().st_size == 1)
+    assert not list(cache.rglob("loop.advance*.nbc"))
+    for pid in background_processes(str(cache)):
+        os.kill(pid, signal.SIGKILL)
+    assert eventually(lambda: not background_processes(str(cache)))
+    interrupt_two_flights(compiled, cache, attempts)
+    assert eventually(lambda: not background_processes(str(cache)))
     assert doctor(compiled, cache)["loop"] == "compiled"
     for entry in ("loop.advance", "suite.step_sensors", "special_rotor.write_special_rates", "tilt.write_tilts"):
         assert list(cache.rglob(f"{entry}*.nbc")), entry
@@ -174,15 +174,51 @@ def test_native_code_is_compiled_once_in_the_background(compiled, tmp_path):
     assert attempts.stat().st_size == 2
 
 
-def background_processes(cache):
-    """Return the processes that compile into a cache folder."""
-    found = []
-    for folder in Path("/proc").iterdir():
-        with suppress(OSError):
-            command, variables = (folder / "cmdline").read_bytes(), (folder / "environ").read_bytes()
-            if b"px4lockstep.e" in command and f"PX4LOCKSTEP_CACHE_DIR={cache}\0".encode() in variables:
-                found.append(int(folder.name))
-    return found
+def interrupt_two_flights(folder, cache, attempts):
+    """Fly twice at the same time and press Ctrl-C: one process compiles, at the lowest priority, and goes on."""
+    command = [
+        folder / "clean/bin/px4lockstep",
+        "run",
+        "iris",
+        "--no-plots",
+        "--set",
+        "run.realtime_factor=1.0",
+        "--out",
+    ]
+    variables = {"PATH": os.environ["PATH"], "HOME": str(cache), "PX4LOCKSTEP_CACHE_DIR": str(cache)}
+    options = {"env": variables | {"PX4LOCKSTEP_NATIVE": "background"}, "stdout": subprocess.DEVNULL}
+    options |= {"stderr": subprocess.DEVNULL, "start_new_session": True}
+    flights = [subprocess.Popen([*command, cache / f"run {i}"], **options) for i in range(2)]
+    for i, flight in enumerate(flights):
+        assert eventually(lambda i=i: (cache / f"run {i}" / "spec.toml").exists())
+        assert eventually(lambda: attempts.stat().st_size == 2)
+        os.killpg(flight.pid, signal.SIGINT)
+        assert flight.wait() == 130
+    working = background_processes(str(cache))
+    assert working
+    assert {os.getpriority(os.PRIO_PROCESS, pid) for pid in working} == {19}
+
+
+@pytest.mark.parametrize("variables", [{"CI": "true"}, {"PX4LOCKSTEP_NATIVE": "off"}], ids=["CI", "off"])
+def test_nothing_is_compiled_in_the_background_if_that_is_switched_off(compiled, tmp_path, variables):
+    """For machines that fly once, and containers."""
+    fly(compiled, tmp_path / "cache", **variables)
+    assert not background_processes(str(tmp_path / "cache"))
+    assert not list((tmp_path / "cache").rglob("background-*"))
+
+
+def test_the_first_flight_takes_at_most_8_times_the_import_of_numba(compiled, tmp_path, monkeypatch):
+    """With the figure, and with empty caches; the process in the background is not counted, and none is left."""
+    caches = []
+    monkeypatch.setattr(first_flights, "REPEATS", 3)
+    monkeypatch.setattr(first_flights, "_environment", lambda _: str(compiled / "clean/bin/python"))
+    monkeypatch.setattr(
+        first_flights, "background_processes", lambda cache: caches.append(cache) or background_processes(cache)
+    )
+    yardstick, found = first_flights.measure_first_flights(["first_flight"])
+    assert found["first_flight"].cpu_s <= 8.0 * yardstick.cpu_s
+    assert len(set(caches)) == 3
+    assert eventually(lambda: not any(map(background_processes, caches)))
 
 
 def eventually(result, limit_s=1_200.0):

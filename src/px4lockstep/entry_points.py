@@ -9,7 +9,6 @@ loads everything that it calls, so a wheel needs no other entries.
 
 import contextlib
 import json
-import os
 import shutil
 import sys
 from pathlib import Path
@@ -38,7 +37,6 @@ KERNELS = (
     write_angles,
     write_tilts,
 )
-LOWEST_PRIORITY = 19
 FIRST_TO_KILL = "1000"
 """For Linux, if memory runs out."""
 
@@ -55,7 +53,6 @@ def compile_all() -> None:
 
 def compile_in_background() -> None:
     """Compile for this CPU into the user's cache, unless another process does so or several were killed."""
-    os.nice(LOWEST_PRIORITY)
     with contextlib.suppress(OSError):
         Path("/proc/self/oom_score_adj").write_text(FIRST_TO_KILL)
     with background_turn(counts=True) as is_free:

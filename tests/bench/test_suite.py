@@ -7,7 +7,7 @@ import sys
 import numpy as np
 import pytest
 
-from px4lockstep.bench import c_reference, hover, sitl_host_step, starts, suite
+from px4lockstep.bench import c_reference, first_flights, hover, sitl_host_step, starts, suite
 from px4lockstep.cli import bench
 from px4lockstep.errors import InputError, SimulationError
 
@@ -23,7 +23,8 @@ FLIGHTS = [
     "campaign_mission",
     "x500_mission",
 ]
-STARTS = ["start_help", "start_warm", "run_no_plots", "run_with_plots", "first_flight"]
+STARTS = ["start_help", "start_warm", "run_no_plots", "run_with_plots", "cold_compile"]
+STARTS += ["first_flight", "first_flight_no_plots"]
 NEEDS_COMPILER = pytest.mark.skipif(shutil.which("cc") is None, reason="no C compiler: the C reference cannot be built")
 
 
@@ -38,6 +39,9 @@ def short(monkeypatch):
     monkeypatch.setattr(starts, "REPEATS", 1)
     monkeypatch.setattr(starts, "YARDSTICK", (sys.executable, "-c", "pass"))
     monkeypatch.setattr(starts, "STARTS", dict.fromkeys(starts.STARTS, (sys.executable, "-c", "print(sum(range(9)))")))
+    monkeypatch.setattr(first_flights, "REPEATS", 1)
+    monkeypatch.setattr(first_flights, "_environment", lambda _: sys.executable)
+    monkeypatch.setattr(first_flights, "_first_flight", lambda *_: starts.ProcessTime(0.5, 0.6))
 
 
 def test_the_recorded_hover_is_stable():
@@ -107,7 +111,7 @@ def test_only_the_named_benchmarks_run(short, capsys):
 
 
 def test_the_start_benchmarks_measure_processes(tmp_path, monkeypatch):
-    """CPU time counts, waiting does not; only the first flight has a compile cache of its own, which is empty."""
+    """CPU time counts, waiting does not; only the cold compile has a compile cache of its own, which is empty."""
     monkeypatch.setenv("PX4LOCKSTEP_CACHE_DIR", str(tmp_path))
     monkeypatch.setattr(starts, "REPEATS", 2)
     code = (
@@ -115,14 +119,44 @@ def test_the_start_benchmarks_measure_processes(tmp_path, monkeypatch):
         f"assert not os.listdir(folder)\nopen({str(tmp_path.parent / 'seen')!r}, 'a').write(folder + '\\n')\n"
         "time.sleep(0.5)"
     )
-    monkeypatch.setattr(starts, "STARTS", dict.fromkeys(["start_help", "first_flight"], (sys.executable, "-c", code)))
-    yardstick, found = starts.measure_starts(["start_help", "first_flight"])
+    monkeypatch.setattr(starts, "STARTS", dict.fromkeys(["start_help", "cold_compile"], (sys.executable, "-c", code)))
+    yardstick, found = starts.measure_starts(["start_help", "cold_compile"])
     assert found["start_help"].wall_s > 0.5
     assert 0.0 < found["start_help"].cpu_s < 0.5
     assert yardstick.cpu_s > 0.0
     *warm, first = (tmp_path.parent / "seen").read_text().split()
     assert warm == [str(tmp_path)] * 2
     assert first != str(tmp_path)
+
+
+def test_first_flights_are_those_of_a_new_environment(tmp_path, monkeypatch):
+    """With the wheel that is given, or the one of this checkout; an installation with compiled code is used itself."""
+    commands = []
+    monkeypatch.setattr(first_flights, "_run", lambda *command: commands.append(command))
+    monkeypatch.setenv(first_flights.WHEEL, "given.whl")
+    python = first_flights._environment(tmp_path)
+    assert python == str(tmp_path / "environment/bin/python")
+    assert [command[1:3] for command in commands] == [("-m", "venv"), ("-m", "pip")]
+    assert commands[-1][0] == python
+    assert commands[-1][-1] == "given.whl"
+    monkeypatch.delenv(first_flights.WHEEL)
+    (tmp_path / "px4lockstep.whl").touch()
+    first_flights._environment(tmp_path)
+    assert "--config-setting=compile=generic" in commands[2]
+    assert commands[-1][-1] == str(tmp_path / "px4lockstep.whl")
+    monkeypatch.setattr(first_flights.ahead, "problem", lambda _: "")
+    assert first_flights._environment(tmp_path) == sys.executable
+
+
+def test_first_flights_need_a_wheel(tmp_path, monkeypatch):
+    """Without a checkout, the note says what to set; a wheel that can't be installed is named."""
+    monkeypatch.delenv(first_flights.WHEEL, raising=False)
+    monkeypatch.setattr(first_flights, "ROOT", tmp_path)
+    measurements, notes = suite.measure(["first_flight"])
+    assert not measurements
+    assert notes[0].startswith("no first_flight: this installation has no code compiled ahead of time; set PX4LOCKSTEP")
+    with pytest.raises(c_reference.NoReferenceError, match=r"-c raise SystemExit\('broken'\) failed: broken"):
+        first_flights._run(sys.executable, "-c", "raise SystemExit('broken')")
 
 
 def test_a_command_that_fails_is_not_measured(short, monkeypatch):

@@ -13,6 +13,7 @@ import numpy.typing as npt
 
 from px4lockstep.bench import campaign_mission, closed_loop, hover, sitl_host_step
 from px4lockstep.bench.c_reference import CReference, NoReferenceError, c_parameters
+from px4lockstep.bench.first_flights import FIRST_FLIGHTS, measure_first_flights
 from px4lockstep.bench.starts import STARTS, measure_starts
 from px4lockstep.engine.simulation import Simulation
 from px4lockstep.errors import InputError, LockstepError, SimulationError, did_you_mean
@@ -57,7 +58,7 @@ FLIGHTS: dict[str, Callable[[], Callable[[], float]]] = {
 }
 """The preparation of each benchmark that is compared with C; it returns the function to measure."""
 HOST_STEP = "sitl_host_step"
-NAMES = (*FLIGHTS, HOST_STEP, *STARTS)
+NAMES = (*FLIGHTS, HOST_STEP, *STARTS, *FIRST_FLIGHTS)
 
 
 def check_names(names: Sequence[str]) -> None:
@@ -78,16 +79,17 @@ def measure(names: Sequence[str] = NAMES) -> tuple[list[Measurement], list[str]]
             measurements.append(Measurement(HOST_STEP, wall_s, hover.DURATION_S / wall_s, tick_us=tick_us))
         except LockstepError as error:
             notes.append(f"no {HOST_STEP}: {error}")
-    starts = [name for name in STARTS if name in names]
-    if starts:
-        try:
-            yardstick, found = measure_starts(starts)
-            measurements += [
-                Measurement(name, took.wall_s, cpu_s=took.cpu_s, import_ratio=took.cpu_s / yardstick.cpu_s)
-                for name, took in found.items()
-            ]
-        except NoReferenceError as error:
-            notes.append(f"no start benchmarks: {error}")
+    for group, measure_group in ((STARTS, measure_starts), (FIRST_FLIGHTS, measure_first_flights)):
+        chosen = [name for name in group if name in names]
+        if chosen:
+            try:
+                yardstick, found = measure_group(chosen)
+                measurements += [
+                    Measurement(name, took.wall_s, cpu_s=took.cpu_s, import_ratio=took.cpu_s / yardstick.cpu_s)
+                    for name, took in found.items()
+                ]
+            except NoReferenceError as error:
+                notes.append(f"no {', '.join(chosen)}: {error}")
     return measurements, notes
 
 

@@ -27,7 +27,7 @@ def run_bench(as_json: bool, names: Sequence[str] = ()) -> int:
         command = [sys.executable, "-P", "-m", "px4lockstep", "bench", *names, *(["--json"] if as_json else [])]
         return subprocess.run(command, env={**os.environ, FRESH: "1"}, check=False).returncode
     if not as_json:
-        write_err("measuring; all benchmarks take about four minutes\n")  # a moving progress line would disturb it
+        write_err("measuring; all benchmarks take about seven minutes\n")  # a moving progress line would disturb it
     measurements, notes = measure(names or NAMES)
     if as_json:
         print_json([measurement.as_dict() for measurement in measurements], indent=2)

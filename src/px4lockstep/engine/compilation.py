@@ -36,6 +36,8 @@ from px4lockstep.scenario.stage import step_scenario
 from px4lockstep.sensors.suite import no_sensors
 from px4lockstep.vehicle.dispatch import write_outputs
 
+LOWEST_PRIORITY = 19
+"""Of the process that compiles in the background, also while it imports."""
 MAX_ATTEMPTS = 3
 """Processes that are started to compile in the background, if each of them is killed."""
 
@@ -90,7 +92,8 @@ def start_background() -> None:
             if not is_free:
                 return
         # The shell ends at once, so that the process is no child of this one, which would have to wait for it.
-        command = ["/bin/sh", "-c", '"$@" &', "sh", sys.executable, "-P", "-m", "px4lockstep.entry_points"]
+        program = [sys.executable, "-P", "-m", "px4lockstep.entry_points"]
+        command = ["/bin/sh", "-c", f'nice -n {LOWEST_PRIORITY} "$@" &', "sh", *program]
         subprocess.run(
             command,
             env={**os.environ, ahead.VARIABLE: ahead.NOW, "PX4LOCKSTEP_QUIET": "1"},
