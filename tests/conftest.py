@@ -52,7 +52,8 @@ FOLDERS = {
     "fuzz": "long",
     "plots": "long",
 }
-FIXTURES = {"sitl_build": "sitl", "sitl_instance": "sitl", "python": "process", "forked_interpreters": "process"}
+FIXTURES = dict.fromkeys(("sitl_build", "sitl_instance"), "sitl")
+FIXTURES |= dict.fromkeys(("python", "browser", "forked_interpreters"), "process")
 UNNOTICED = ("px4lockstep.engine.compilation", "uname", "lscpu")
 """Processes that tests do not start themselves: compilation without a cache, and libraries that query the CPU."""
 
@@ -147,6 +148,15 @@ def python():
         return finished
 
     return run
+
+
+@pytest.fixture(scope="module")
+def browser():
+    """Start Chromium, one for all tests of a file; skip them where there is none."""
+    from browser import chromium  # few tests need it
+
+    with chromium() as started:
+        yield started
 
 
 @pytest.fixture(scope="session")

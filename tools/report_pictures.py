@@ -4,19 +4,16 @@ They need Chromium and are not bit-identical: fonts and drawing depend on the ma
 """
 
 import contextlib
-import sys
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from browser import WAIT_MS, chromium, opened
-from PIL import Image
+from screenshots import CAMPAIGN, save_screenshot
 
 from px4lockstep.campaigns.run import run_campaign
 from px4lockstep.flights.run import simulate
 from px4lockstep.reports.report import report
 
-PICTURES = Path(__file__).resolve().parents[1] / "docs" / "pictures"
-CAMPAIGN = Path(__file__).resolve().parents[1] / "examples" / "motor_loss" / "campaign.toml"
 WIDTH, HEIGHT = 1360, 1200
 DRAWN_MS = 5_000
 """Until the last chart is drawn, without a graphics card."""
@@ -26,15 +23,7 @@ def shoot(browser, path, name, height=HEIGHT):
     """Open a report from its file, and take a screenshot of its top."""
     page, problems = opened(browser, path.resolve().as_uri(), width=WIDTH, height=height, offline=True)
     page.wait_for_selector(".main-svg", state="attached", timeout=WAIT_MS)
-    page.wait_for_timeout(DRAWN_MS)
-    target = PICTURES / name
-    page.screenshot(path=target)
-    page.context.close()
-    if problems:
-        raise SystemExit(f"{name}: {problems}")
-    picture = Image.open(target).convert("RGB")
-    picture.quantize(128, method=Image.Quantize.MEDIANCUT, dither=Image.Dither.NONE).save(target, optimize=True)
-    sys.stdout.write(f"{target.name}: {target.stat().st_size // 1000} kB, report {path.stat().st_size / 1e6:.1f} MB\n")
+    save_screenshot(page, problems, name, wait_ms=DRAWN_MS, colours=128)
 
 
 def main():

@@ -3,19 +3,16 @@
 They need Chromium and are not bit-identical: fonts and drawing depend on the machine. `tests/support` is on the path.
 """
 
-import sys
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from browser import chromium, opened, viewing
-from PIL import Image
+from browser import chromium, close_notes, opened, viewing
+from screenshots import CAMPAIGN, save_screenshot
 
 from px4lockstep.campaigns.run import run_campaign
 from px4lockstep.flights.branch import branch
 from px4lockstep.flights.run import simulate
 
-PICTURES = Path(__file__).resolve().parents[1] / "docs" / "pictures"
-CAMPAIGN = Path(__file__).resolve().parents[1] / "examples" / "motor_loss" / "campaign.toml"
 WIDTH, HEIGHT = 1440, 860
 DRAWN_MS = 6_000
 """Until the last frame is drawn, without a graphics card."""
@@ -26,18 +23,10 @@ def shoot(browser, words, name, keys=(), ready="#px4lockstep-time"):
     with viewing(*map(str, words)) as (url, _):
         page, problems = opened(browser, url, width=WIDTH, height=HEIGHT)
         page.wait_for_selector(ready)
-        page.locator(".mantine-Notification-closeButton").first.click()  # that there is no graphics card
+        close_notes(page)
         for key in keys:
             page.keyboard.press(key)
-        page.wait_for_timeout(DRAWN_MS)
-        path = PICTURES / name
-        page.screenshot(path=path)
-        page.context.close()
-        if problems:
-            raise SystemExit(f"{name}: {problems}")
-    picture = Image.open(path).convert("RGB")
-    picture.quantize(256, method=Image.Quantize.MEDIANCUT, dither=Image.Dither.NONE).save(path, optimize=True)
-    sys.stdout.write(f"{path.name}: {path.stat().st_size // 1000} kB\n")
+        save_screenshot(page, problems, name, wait_ms=DRAWN_MS, colours=256)
 
 
 def main():

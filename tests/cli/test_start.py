@@ -118,3 +118,19 @@ def test_the_program_ends_at_once_with_its_exit_code(tmp_path, words, code):
     assert done.stderr.endswith("at exit\n")
     assert "freed" not in done.stdout
     assert bool(done.stdout) == (code == 0)
+
+
+def test_the_viewer_serves_its_page_before_it_imports_the_simulator(python):
+    """The browser loads the page meanwhile."""
+    code = "import json, sys, px4lockstep.cli.view; print(json.dumps(sorted(sys.modules)))"
+    modules = {"modules": json.loads(python("-c", code).stdout)}
+    assert (
+        imported(modules, "numba", "pyarrow", "px4lockstep.spec", "px4lockstep.campaigns", "px4lockstep.engine") == []
+    )
+
+
+def test_a_log_is_read_without_pandas(python, tmp_path):
+    """pyarrow would import it, where it is installed, to convert a column."""
+    fly = 'px4lockstep.simulate("x500", overrides={"timeline.t_end_s": 1.0}).save("out", plots=False)'
+    code = f'import sys, px4lockstep; {fly}; px4lockstep.read_log("out"); print("pandas" in sys.modules)'
+    assert python("-c", f"import os; os.chdir({str(tmp_path)!r}); {code}").stdout.strip() == "False"

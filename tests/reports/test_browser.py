@@ -4,9 +4,10 @@ import json
 import shutil
 
 import pytest
-from browser import WAIT_MS, chromium, opened
+from browser import WAIT_MS, opened
+from crashed_flight import save_crash
 
-from px4lockstep import events_of, read_log, report, simulate
+from px4lockstep import events_of, read_log, report
 from px4lockstep.plots.flight import crash_window
 
 pytestmark = pytest.mark.process
@@ -18,17 +19,8 @@ EVIL = "<img src=x onerror='window.hacked=1'><script>window.hacked=1</script>"
 
 @pytest.fixture(scope="module")
 def run(tmp_path_factory):
-    """The x500, which loses a motor at 6 s, 3 m above the ground, and crashes."""
-    events = [{"at_s": 6.0, "action": "disable_motor", "motor": 2}]
-    flown = simulate("x500", overrides={"timeline.t_end_s": 9.0, "scenario.events": events})
-    return flown.save(tmp_path_factory.mktemp("runs") / "fault", plots=False)
-
-
-@pytest.fixture(scope="module")
-def browser():
-    """One browser for all tests."""
-    with chromium() as browser:
-        yield browser
+    """A flight that crashes."""
+    return save_crash(tmp_path_factory.mktemp("runs"))
 
 
 def ready(browser, path):

@@ -8,6 +8,7 @@ import shutil
 
 import numpy as np
 import pytest
+from crashed_flight import save_crash
 
 from px4lockstep import InputError, Log, import_ulog, report, run_campaign, simulate
 from px4lockstep.flights.exports import read_source
@@ -30,8 +31,7 @@ def runs(tmp_path_factory):
     """The default flight, and one that loses a motor and crashes."""
     folder = tmp_path_factory.mktemp("runs")
     simulate("x500").save(folder / "default", plots=False)
-    events = [{"at_s": 6.0, "action": "disable_motor", "motor": 2}]
-    simulate("x500", overrides={"timeline.t_end_s": 9.0, "scenario.events": events}).save(folder / "fault", plots=False)
+    save_crash(folder)
     return folder
 
 

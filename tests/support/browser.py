@@ -1,4 +1,4 @@
-"""Headless Chromium for tests of the viewer; tests that need it are skipped where there is none."""
+"""Headless Chromium for tests of the viewer and of reports; tests that need it are skipped where there is none."""
 
 import contextlib
 import shutil
@@ -76,6 +76,11 @@ def opened(browser, url, *, width=1000, height=560, offline=False):
     page.on("request", lambda request: problems.append(request.url) if _is_foreign(request.url) else None)
     page.goto(url)
     return page, problems
+
+
+def close_notes(page):
+    """Close the note of viser that there is no graphics card, which lies over the scene."""
+    page.locator(".mantine-Notification-closeButton").first.click()
 
 
 def _is_foreign(url):

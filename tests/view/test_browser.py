@@ -5,9 +5,11 @@ import signal
 import time
 
 import pytest
-from browser import WAIT_MS, chromium, opened, viewing
+import viser
+from browser import WAIT_MS, close_notes, opened, viewing
 from campaign_files import write_campaign
 from commands import run_command
+from crashed_flight import save_crash
 from scattered import pixel_of_run, write_many_rows
 
 from px4lockstep import simulate
@@ -24,17 +26,8 @@ CURSOR = "() => document.querySelector('.px4lockstep-cursor').getBoundingClientR
 
 @pytest.fixture(scope="module")
 def run(tmp_path_factory):
-    """The x500, which loses a motor at 6 s, 3 m above the ground, and crashes."""
-    events = [{"at_s": 6.0, "action": "disable_motor", "motor": 2}]
-    flown = simulate("x500", overrides={"timeline.t_end_s": 9.0, "scenario.events": events})
-    return flown.save(tmp_path_factory.mktemp("runs") / "fault", plots=False)
-
-
-@pytest.fixture(scope="module")
-def browser():
-    """One browser for all tests."""
-    with chromium() as browser:
-        yield browser
+    """A flight that crashes."""
+    return save_crash(tmp_path_factory.mktemp("runs"))
 
 
 def shown_s(page):
@@ -122,6 +115,26 @@ def test_the_exported_page_plays_from_a_file_without_network(browser, run, tmp_p
     page.context.close()
 
 
+SPY = """url => new Promise(done => {
+    const socket = new WebSocket(url, 'PROTOCOL');
+    socket.onmessage = () => done('read'); socket.onclose = event => done(`closed ${event.code}`);
+})"""
+
+
+def test_another_website_in_the_same_browser_can_not_connect(browser, run):
+    """A page of another site opens a WebSocket to the viewer: 1006 is a handshake that was refused."""
+    with viewing(str(run)) as (url, _):
+        page, _ = opened(browser, url)
+        page.wait_for_selector(TIME)
+        page.route("http://website.example/", lambda route: route.fulfill(body="a website", content_type="text/html"))
+        spy = SPY.replace("PROTOCOL", f"viser-v{viser.__version__}")
+        address = url.replace("http", "ws")
+        assert page.evaluate(spy, address) == "read"  # the viewer's own page
+        page.goto("http://website.example/")
+        assert page.evaluate(spy, address) == "closed 1006"
+        page.context.close()
+
+
 def cpu_s(pid):
     """Return the processor time of a process."""
     with open(f"/proc/{pid}/stat") as file:
@@ -131,7 +144,7 @@ def cpu_s(pid):
 
 @pytest.mark.slow
 def test_a_flight_of_20_minutes_opens_and_scrubs_fluently(browser, tmp_path, record_property):
-    """3 s of processor time to open; less than 100 ms and a frame from an input to the new time, in the best of 15.
+    """3 s of processor time to open; less than 100 ms and a frame from an input to the new time, in the best of 40.
 
     Times of a clock on the wall are recorded only (`--junit-xml`): on a busy machine they say little.
     """
@@ -143,8 +156,8 @@ def test_a_flight_of_20_minutes_opens_and_scrubs_fluently(browser, tmp_path, rec
         opened_s, used_s = time.perf_counter() - started, cpu_s(command.pid)
         assert used_s < 3.0
         frame_ms, waits_ms = page.evaluate(FRAME), []
-        for i in range(15):
-            want = f"{60 * (i + 1)}.000000 s"
+        for i in range(40):
+            want = f"{30 * (i + 1)}.000000 s"
             entry = page.get_by_label("Time [s]")
             waits_ms.append(
                 page.evaluate(
@@ -156,11 +169,13 @@ def test_a_flight_of_20_minutes_opens_and_scrubs_fluently(browser, tmp_path, rec
                         input.dispatchEvent(new Event('input', {bubbles: true}));
                         look();
                     })""",
-                    [TIME, want, entry.element_handle(), str(60 * (i + 1))],
+                    [TIME, want, entry.element_handle(), str(30 * (i + 1))],
                 )
             )
         record_property("opened", f"{opened_s:.1f} s, {used_s:.1f} s of CPU")
-        record_property("scrub", f"{sorted(map(round, waits_ms))} ms, frame {frame_ms:.0f} ms")
+        waits_ms.sort()
+        scrub = f"median {waits_ms[20]:.0f} ms, longest {waits_ms[-1]:.0f} ms, frame {frame_ms:.0f} ms"
+        record_property("scrub", scrub)
         assert min(waits_ms) < 100.0 + frame_ms
         assert problems == []
         page.context.close()
@@ -176,6 +191,7 @@ def test_a_click_on_a_point_of_a_campaign_flies_that_run(browser, tmp_path):
         page, problems = opened(browser, url)
         page.wait_for_selector("text=Fly this run again")
         page.wait_for_timeout(3_000)  # until the points are drawn
+        close_notes(page)
         box = page.locator("canvas").first.bounding_box()
         page.mouse.click(*pixel_of_run(folder, 3, box, ("environment.wind_mean_ned[0]", "energy_wh")))
         page.wait_for_selector(TIME)

@@ -9,9 +9,11 @@ import msgspec
 import numpy as np
 import pytest
 import zstandard
+from crashed_flight import save_crash
 from viewed import made_flight, served
 
-from px4lockstep import InputError, load_spec, read_run, simulate
+from px4lockstep import InputError, load_spec, read_run
+from px4lockstep.cli.view import view_runs
 from px4lockstep.view import LiveView, replay_html
 from px4lockstep.view.campaign_page import CampaignPage
 from px4lockstep.view.frames import to_scene
@@ -27,14 +29,17 @@ pytestmark = pytest.mark.long
 
 @pytest.fixture(scope="module")
 def run(tmp_path_factory):
-    """The x500, which loses a motor at 6 s, 3 m above the ground."""
-    events = [{"at_s": 6.0, "action": "disable_motor", "motor": 2}]
-    flown = simulate("x500", overrides={"timeline.t_end_s": 9.0, "scenario.events": events})
-    return read_run(flown.save(tmp_path_factory.mktemp("runs") / "fault", plots=False))
+    """A flight that crashes."""
+    return read_run(save_crash(tmp_path_factory.mktemp("runs")))
 
 
 def vehicle(server, number=0):
     return server.scene.get_handle_by_name(f"/world/run{number}")
+
+
+def drawn_m(lines):
+    """Return the length of all lines of a node."""
+    return float(np.linalg.norm(lines.points[:, 1] - lines.points[:, 0], axis=1).sum())
 
 
 def test_the_vehicle_is_at_the_pose_of_the_time():
@@ -138,7 +143,8 @@ def test_several_runs_have_labels_dashes_and_their_own_vehicles():
         assert page.scene.colour_by == RUN
         node = server.scene.get_handle_by_name
         assert [node(f"/world/run{i}/label").text for i in (0, 1)] == ["first", "second"]
-        assert len(node("/world/run1-track").points) < len(node("/world/run0-track").points)
+        assert drawn_m(node("/world/run0-track")) == pytest.approx(1.0)
+        assert drawn_m(node("/world/run1-track")) == pytest.approx(0.68)  # the rest is gaps
 
 
 def messages_of(page):
@@ -219,7 +225,8 @@ def test_a_live_view_moves_and_its_track_grows():
             view.update(40_000 * i, *pose, motors=(0.5,) * 4, wind_ned=(3.0, 0.0, 0.0), text="<b>mission")
         node = view._server.scene.get_handle_by_name
         assert node("/world/vehicle").position == pytest.approx((0.0, 44.9, 5.0))
-        assert sum(len(node(f"/world/track{i}").points) for i in range(3)) == 449
+        assert [len(node(f"/world/track{i}").points) for i in range(3)] == [1, 1, 51]  # full pieces are straight
+        assert sum(drawn_m(node(f"/world/track{i}")) for i in range(3)) == pytest.approx(44.9, abs=1e-4)
         assert node("/world/wind").visible
         assert "&lt;b&gt;mission" in view._status.content
         with pytest.raises(InputError, match="a pose must have 3 and 4 finite numbers"):
@@ -228,6 +235,18 @@ def test_a_live_view_moves_and_its_track_grows():
         view.close()
     with pytest.raises(InputError, match="the live view is closed"):
         view.update(0, (0.0, 0.0, 0.0), (1.0, 0.0, 0.0, 0.0))
+
+
+def test_a_wrong_folder_is_an_error_before_a_browser_opens(tmp_path, monkeypatch):
+    """A folder without a log, and a file."""
+    monkeypatch.setattr("webbrowser.open", lambda url: pytest.fail(f"opened {url}"))
+    with pytest.raises(InputError, match="is not a run folder"):
+        view_runs([str(tmp_path)], port=0)
+    with pytest.raises(InputError, match="run folder not found"):
+        view_runs([str(tmp_path / "missing")], port=0)
+    (tmp_path / "log.ulg").touch()
+    with pytest.raises(InputError, match="import it first"):
+        view_runs([str(tmp_path / "log.ulg")], port=0)
 
 
 def test_the_server_listens_on_this_machine_only_and_names_a_port_in_use(capsys):

@@ -14,13 +14,14 @@ from pathlib import Path
 from px4lockstep.campaigns.campaign import Campaign
 from px4lockstep.errors import InputError, OutputError
 from px4lockstep.flights.folder import MARK, fresh_folder, is_incomplete
+from px4lockstep.flights.latest import CAMPAIGN_PLAN
 from px4lockstep.io import atomic_write, lock
 from px4lockstep.reading import check_path, read_text
 from px4lockstep.reprs import ShortRepr
 from px4lockstep.trust import is_trusted
 
 UNFINISHED = "This campaign is incomplete: it is still running, or it was stopped.\n"
-FILE, PLAN, RESULTS, SUMMARY, PLOTS = "campaign.toml", "campaign.json", "results", "summary.json", "plots.png"
+FILE, PLAN, RESULTS, SUMMARY, PLOTS = "campaign.toml", CAMPAIGN_PLAN, "results", "summary.json", "plots.png"
 MAX_BYTES = 20_000_000
 
 

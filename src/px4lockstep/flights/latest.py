@@ -13,7 +13,8 @@ LATEST = "latest"
 RUNS, CAMPAIGNS = "runs", "campaigns"
 RUN_FILES = ("*/spec.toml", "*/branch-*/spec.toml", "*/summary.json")
 """Files of run folders: of flights, of several branches, and of imported flights, which have no spec."""
-CAMPAIGN_FILES = ("*/campaign.json",)
+CAMPAIGN_PLAN = "campaign.json"
+CAMPAIGN_FILES = (f"*/{CAMPAIGN_PLAN}",)
 
 
 def run_path(source: str | Path) -> Path:

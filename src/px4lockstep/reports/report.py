@@ -8,12 +8,11 @@ report("runs/good", "runs/bad")           # runs/bad/report-diff.html
 from pathlib import Path
 
 from px4lockstep.errors import InputError
-from px4lockstep.flights.latest import run_path
+from px4lockstep.flights.latest import CAMPAIGN_PLAN, run_path
 from px4lockstep.io import atomic_write, check_new
 from px4lockstep.reports.page import ReportPage, plotly_script
 
 NAME, DIFF_NAME = "report.html", "report-diff.html"
-PLAN = "campaign.json"
 
 
 def report(*sources: str | Path, out: str | Path | None = None, force: bool = False) -> Path:
@@ -50,7 +49,7 @@ def default_file(paths: list[Path]) -> Path:
 
 def page_of(paths: list[Path]) -> ReportPage:
     """Return the page of a run, a campaign, or two flights."""
-    campaigns = [path for path in paths if (path / PLAN).is_file()]
+    campaigns = [path for path in paths if (path / CAMPAIGN_PLAN).is_file()]
     if len(paths) == 2:
         if campaigns:
             raise InputError(f"{campaigns[0]} is a campaign folder; only flights can be compared")

@@ -12,11 +12,13 @@ from px4lockstep.spec.spec import Spec
 from px4lockstep.view import colours
 from px4lockstep.view.flown import SLOWER, USUAL_SPEED_RAD_S, Pose
 from px4lockstep.view.frames import to_scene
+from px4lockstep.view.lines import add_lines
 from px4lockstep.view.page import BOX
 from px4lockstep.view.scene import WORLD, WindNode, aim
 from px4lockstep.view.server import DEFAULT_PORT, HOST, start_server, stop_server
 from px4lockstep.view.shape import shape_of
 from px4lockstep.view.surroundings import add_ground, light_scene
+from px4lockstep.view.track import simplified
 from px4lockstep.view.vehicle import VehicleNode
 
 Vector = Sequence[float] | npt.NDArray[Any]
@@ -25,6 +27,8 @@ PIECE = 200
 """Points of a piece of the track: only the last piece is sent again when a point is added."""
 MIN_STEP_M = 0.05
 """Shortest distance between two points of the track."""
+TOLERANCE_M = 0.02
+"""How far the line of a full piece may be from the points that it leaves out."""
 TEXT_US = 100_000
 """Shortest simulated time between two updates of the text."""
 EXTENT_M = 60.0
@@ -156,14 +160,12 @@ class LiveView:
         if len(self._piece) < 2:
             return
         points = np.array(self._piece)
-        self._server.scene.add_line_segments(
-            f"{WORLD}/track{self._pieces}",
-            np.stack((points[:-1], points[1:]), axis=1),
-            colours.RUNS[0],
-            thickness=3.0,
-            thickness_units="screen",
-        )
-        if len(self._piece) >= PIECE:
+        is_full = len(points) >= PIECE
+        if is_full:
+            points = points[simplified(points, PIECE, TOLERANCE_M)]
+        pieces = np.stack((points[:-1], points[1:]), axis=1)
+        add_lines(self._server.scene, f"{WORLD}/track{self._pieces}", pieces, colours.RUNS[0], 3.0)
+        if is_full:
             self._piece, self._pieces = [place], self._pieces + 1
 
     def close(self) -> None:

@@ -39,7 +39,7 @@ def body_mesh(shape: VehicleShape) -> Mesh:
         parts.append(_tube(knee, np.array(foot), 0.022 * arm))
         if abs(foot[0]) > 1e-6:  # skids along the body
             parts.append(_tube(np.array(foot), np.array(foot) * (0.0, 1.0, 1.0), 0.025 * arm))
-    return _joined(parts)
+    return joined(parts)
 
 
 def nose_mesh(shape: VehicleShape) -> Mesh:
@@ -50,12 +50,16 @@ def nose_mesh(shape: VehicleShape) -> Mesh:
     return Mesh(np.stack((along + 0.34 * arm, right, -0.55 * across), axis=1), cone.faces)
 
 
-def disc_mesh() -> Mesh:
-    """Return the disc that a rotor of radius 1 m sweeps, in its own plane xy."""
+def discs_mesh(shape: VehicleShape, centres: Array) -> Mesh:
+    """Return the discs that the rotors sweep, with their centres at these places."""
     around = np.linspace(0.0, 2.0 * np.pi, 37)[:-1]
-    rim = np.stack((np.cos(around), np.sin(around), np.zeros(36)), axis=1)
-    faces = [(0, 1 + i, 1 + (i + 1) % 36) for i in range(36)]
-    return Mesh(np.vstack((np.zeros((1, 3)), rim)), np.array(faces))
+    faces = np.array([(0, 1 + i, 1 + (i + 1) % 36) for i in range(36)])
+    parts = []
+    for rotor, centre in zip(shape.rotors, centres, strict=True):
+        across, up = _plane(np.array(rotor.axis_body))
+        rim = rotor.radius_m * (np.outer(np.cos(around), across) + np.outer(np.sin(around), up))
+        parts.append(Mesh(np.vstack((centre, centre + rim)), faces))
+    return _two_sided(joined(parts))
 
 
 def blade_mesh() -> Mesh:
@@ -70,7 +74,7 @@ def blade_mesh() -> Mesh:
             vertices += [(side * along, side * 0.5 * wide, -lift), (side * along, -side * 0.5 * wide, lift)]
         for i in range(first, len(vertices) - 2, 2):
             faces += [(i, i + 2, i + 1), (i + 1, i + 2, i + 3)]
-    return Mesh(np.array(vertices), np.array(faces))
+    return _two_sided(Mesh(np.array(vertices), np.array(faces)))
 
 
 def outline(shape: VehicleShape) -> Array:
@@ -91,7 +95,7 @@ def octahedron() -> Mesh:
     """Return an octahedron of radius 1 m, for marks."""
     corners = np.array([(1, 0, 0), (-1, 0, 0), (0, 1, 0), (0, -1, 0), (0, 0, 1), (0, 0, -1)], np.float64)
     faces = [(0, 2, 4), (2, 1, 4), (1, 3, 4), (3, 0, 4), (2, 0, 5), (1, 2, 5), (3, 1, 5), (0, 3, 5)]
-    return Mesh(corners, np.array(faces))
+    return _faceted(Mesh(corners, np.array(faces)))
 
 
 def ball(detail: int = 2) -> Mesh:
@@ -104,7 +108,9 @@ def cube() -> Mesh:
     """Return a cube with edges of 1.6 m, about as large as the other marks."""
     corners = [(x, y, z) for x in (-0.8, 0.8) for y in (-0.8, 0.8) for z in (-0.8, 0.8)]
     sides = ((0, 1, 3, 2), (4, 6, 7, 5), (0, 4, 5, 1), (2, 3, 7, 6), (0, 2, 6, 4), (1, 5, 7, 3))
-    return Mesh(np.array(corners), np.array([half for a, b, c, d in sides for half in ((a, b, c), (a, c, d))]))
+    return _faceted(
+        Mesh(np.array(corners, np.float64), np.array([half for a, b, c, d in sides for half in ((a, b, c), (a, c, d))]))
+    )
 
 
 def _revolved(profile: Sequence[tuple[float, float]] | Array, sections: int = 16) -> Mesh:
@@ -130,13 +136,31 @@ def _tube(start: Array, end: Array, radius_m: float) -> Mesh:
         end, length = start + np.array((0.0, 0.0, 1e-6)), 1e-6
     straight = _revolved([(0.0, 0.0), *[(radius_m, 0.0)] * 2, *[(radius_m, length)] * 2, (0.0, length)])
     along = (end - start) / length
-    other = np.eye(3)[int(np.argmin(np.abs(along)))]
-    across = np.cross(other, along)
+    return Mesh(straight.vertices @ np.stack((*_plane(along), along)) + start, straight.faces)
+
+
+def _plane(normal: Array) -> tuple[Array, Array]:
+    """Return two directions across a normal and each other, so that the three are right-handed."""
+    across = np.cross(np.eye(3)[int(np.argmin(np.abs(normal)))], normal)
     across /= np.linalg.norm(across)
-    return Mesh(straight.vertices @ np.stack((across, np.cross(along, across), along)) + start, straight.faces)
+    return across, np.cross(normal, across)
 
 
-def _joined(parts: Sequence[Mesh]) -> Mesh:
+def _faceted(mesh: Mesh) -> Mesh:
+    """Return a mesh with corners of its own for each face, so that edges are sharp.
+
+    viser has an option for it, which makes browsers compile another program: 50 ms without a graphics card.
+    """
+    return Mesh(mesh.vertices[mesh.faces].reshape(-1, 3), np.arange(3 * len(mesh.faces)).reshape(-1, 3))
+
+
+def _two_sided(mesh: Mesh) -> Mesh:
+    """Return a mesh that is seen from both sides; viser's option makes browsers compile another program."""
+    return joined((mesh, Mesh(mesh.vertices, mesh.faces[:, ::-1])))
+
+
+def joined(parts: Sequence[Mesh]) -> Mesh:
+    """Return several meshes as one."""
     firsts = np.cumsum([0, *(len(part.vertices) for part in parts[:-1])])
     faces = [part.faces + first for part, first in zip(parts, firsts, strict=True)]
     return Mesh(np.concatenate([part.vertices for part in parts]), np.concatenate(faces))

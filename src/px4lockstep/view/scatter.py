@@ -14,6 +14,7 @@ from px4lockstep.campaigns.result_rows import PASSED
 from px4lockstep.campaigns.results_table import Results, is_numeric, numbers_of
 from px4lockstep.flights.outcome import is_success
 from px4lockstep.view import colours, meshes
+from px4lockstep.view.lines import add_lines
 from px4lockstep.view.scene import aim
 from px4lockstep.view.surroundings import light_scene, round_below
 
@@ -152,8 +153,7 @@ class Scatter:
                 lines += [((0.0, at, 0.0), (SIDE, at, 0.0)), ((SIDE, at, 0.0), (SIDE, at, SIDE))]
                 self._label(f"y{k}", f"{tick:g}", (SIDE + 0.25, at, 0.0), "center-left")
             self._label("y", axes[2].title, (SIDE + 0.9, 0.5 * SIDE, -0.3), "center-left")
-        look = {"thickness": 1.2, "thickness_units": "screen"}
-        self._scene.add_line_segments(f"{NODE}/grid", np.array(lines), (185, 192, 203), **look)
+        add_lines(self._scene, f"{NODE}/grid", np.array(lines), (185, 192, 203))
 
     def _label(self, name: str, text: str, place: tuple[float, float, float], anchor: str) -> None:
         self._scene.add_label(f"{NODE}/axis-{name}", text, position=place, anchor=anchor, font_screen_scale=0.9)

@@ -14,8 +14,10 @@ from px4lockstep.plots.panels.marks import Marks, numbered
 from px4lockstep.view import colours, meshes
 from px4lockstep.view.flown import Pose, ViewedFlight
 from px4lockstep.view.frames import above, to_scene
+from px4lockstep.view.lines import add_lines
 from px4lockstep.view.shape import VehicleShape
 from px4lockstep.view.surroundings import add_fence, add_ground, add_rally_points, add_waypoints, light_scene
+from px4lockstep.view.track import even_rows, track_rows
 from px4lockstep.view.vehicle import LEVEL, VehicleNode
 
 Array = npt.NDArray[Any]
@@ -23,8 +25,6 @@ Array = npt.NDArray[Any]
 WORLD = "/world"
 """Parent of everything: it moves if the camera follows a vehicle."""
 SPEED, ERROR, RUN = "speed", "error", "run"
-TRACK_POINTS = 3_000
-"""Points of a drawn track, at most."""
 VISIBLE_PART = 0.11
 """Width of a drawn vehicle, as a fraction of the scene, if it is drawn larger than it is."""
 FIELD_OF_VIEW_RAD = 0.75
@@ -56,6 +56,7 @@ class FlightScene:
         self.colour_by = colour_by
         add_ground(self._scene, f"{WORLD}/ground", self.low, self.high, self.extent_m)
         self._tracks: list[Any] = []
+        self._rows: list[Array] = []  # of each flight, the rows of the points of its track
         self._vehicles: list[VehicleNode] = []
         self._winds: list[WindNode | None] = []
         for i, flight in enumerate(self.flights):
@@ -69,15 +70,11 @@ class FlightScene:
     def _add_flight(self, i: int, flight: ViewedFlight) -> None:
         several = len(self.flights) > 1
         name, shift = f"{WORLD}/run{i}", flight.shift_ned
-        pos, _ = thinned_track(flight)
-        track = self._scene.add_line_segments(
-            f"{name}-track",
-            _segments(to_scene(pos), dashed=i % 2 == 1),
-            self._track_colours(i, flight),
-            thickness=3.5,
-            thickness_units="screen",
-        )
-        self._tracks.append(track)
+        count = len(self.flights)
+        rows = even_rows(flight, count) if _is_dashed(i) else track_rows(flight, self.extent_m, count)
+        self._rows.append(rows)
+        segments = _segments(to_scene(flight.pos_ned[rows]), dashed=_is_dashed(i))
+        self._tracks.append(add_lines(self._scene, f"{name}-track", segments, self._track_colours(i, flight), 3.5))
         if i == 0 or flight.waypoints != self.flights[0].waypoints or shift != self.flights[0].shift_ned:
             size_m = 0.006 * self.extent_m
             add_waypoints(self._scene, f"{name}-waypoints", flight.waypoints, shift, size_m)
@@ -90,13 +87,13 @@ class FlightScene:
         self._winds.append(wind)
 
     def _track_colours(self, i: int, flight: ViewedFlight) -> Array:
-        _, rows = thinned_track(flight)
+        rows = self._rows[i]
         if self.colour_by == RUN:
             each = np.tile(np.array(colours.RUNS[i % len(colours.RUNS)], np.uint8), (len(rows), 1))
         else:
             values = flight.speed_m_s if self.colour_by == SPEED else flight.error_m
             each = colours.scaled(values[rows], *self.limits)
-        return _segments(colours.linear(each), dashed=i % 2 == 1)
+        return _segments(each, dashed=_is_dashed(i))
 
     @property
     def limits(self) -> tuple[float, float]:
@@ -110,7 +107,7 @@ class FlightScene:
         """Colour the tracks by speed, error or run."""
         self.colour_by = colour_by
         for i, (track, flight) in enumerate(zip(self._tracks, self.flights, strict=True)):
-            track.colors = self._track_colours(i, flight)
+            track.colors = colours.linear(self._track_colours(i, flight))
 
     def _add_marks(self) -> None:
         """Add a mark on the track for each group of events: a cube for faults, an octahedron for others."""
@@ -124,7 +121,7 @@ class FlightScene:
                 colour = colours.EVENT if fault is None else colours.FAULT
                 size_m = 0.006 * self.extent_m
                 scaled = meshes.Mesh(size_m * mesh.vertices, mesh.faces)
-                look = {"color": colour, "flat_shading": True, "position": place, "cast_shadow": False}
+                look = {"color": colour, "position": place, "cast_shadow": False}
                 self.mark_handles.append(self._scene.add_mesh_simple(name, *scaled, **look))
                 self.marks[name] = time_us
                 if fault is not None:
@@ -218,11 +215,9 @@ def marks_of(flight: ViewedFlight) -> Marks:
     return numbered(flight.time_us, flight.events)
 
 
-def thinned_track(flight: ViewedFlight) -> tuple[Array, Array]:
-    """Return positions along a track and their rows; the last row is always there."""
-    count = len(flight.time_us)
-    rows = np.unique(np.linspace(0, count - 1, min(count, TRACK_POINTS)).astype(np.int64))
-    return flight.pos_ned[rows], rows
+def _is_dashed(number: int) -> bool:
+    """Return whether the track of a flight is dashed: that of every second one."""
+    return number % 2 == 1
 
 
 def _segments(points: Array, *, dashed: bool) -> Array:

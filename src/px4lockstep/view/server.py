@@ -11,6 +11,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from px4lockstep.errors import InputError
+from px4lockstep.view.gate import guarded
 
 HOST = "127.0.0.1"
 DEFAULT_PORT = 8080
@@ -33,11 +34,17 @@ def start_server(port: int = ANY_PORT, title: str = "px4lockstep") -> Any:
         ) from error
     _check_free(port)
     logging.getLogger("websockets.server").setLevel(logging.CRITICAL)  # or it prints tracebacks of broken connections
-    with _quiet_rich():
+    with _quiet_rich(), guarded() as is_guarded:
         server = viser.ViserServer(host=HOST, port=port, label=title, verbose=False)
+    if not is_guarded():
+        stop_server(server)
+        raise InputError(f"viser {viser.__version__} can't be guarded against other websites; install viser 1.1")
     if port != ANY_PORT and server.get_port() != port:  # taken since it was checked; viser then takes another
         stop_server(server)
         raise _in_use(port)
+    # Without a graphics card, an image of surroundings and shadows cost most of the time of a frame.
+    server.scene.configure_environment_map(None)
+    server.scene.configure_default_lights(cast_shadow=False)
     server.gui.configure_theme(show_logo=False, show_share_button=False)  # sharing would publish the page
     return server
 

@@ -10,6 +10,7 @@ import numpy.typing as npt
 from px4lockstep.autopilots.area import Area, Zone
 from px4lockstep.view import colours, meshes
 from px4lockstep.view.frames import above, to_scene
+from px4lockstep.view.lines import add_lines
 
 Array = npt.NDArray[Any]
 Place = tuple[float, float, float]
@@ -48,12 +49,7 @@ def add_ground(scene: Any, name: str, low: Array, high: Array, extent_m: float) 
 
 
 def light_scene(scene: Any) -> None:
-    """Light the scene from the sky and the ground, without shadows and without an image of surroundings.
-
-    Both cost most of the time of a frame where there is no graphics card.
-    """
-    scene.configure_environment_map(None)
-    scene.configure_default_lights(cast_shadow=False)
+    """Light the scene from the sky and the ground."""
     scene.add_light_hemisphere("/sky", sky_color=(255, 255, 255), ground_color=(190, 190, 185), intensity=1.6)
 
 
@@ -78,11 +74,11 @@ def add_waypoints(scene: Any, name: str, waypoints: Mapping[int, Place], shift: 
         return
     places = np.array([where for where, _ in groups])
     posts = np.stack((places, places * (1.0, 1.0, 0.0)), axis=1)
-    scene.add_line_segments(f"{name}-posts", posts, (150, 158, 170), thickness=1.2, thickness_units="screen")
-    look = {"batched_scales": np.full(len(groups), size_m), "batched_colors": (250, 250, 250), "lod": "off"}
-    scene.add_batched_meshes_simple(
-        name, *meshes.ball(), np.tile((1.0, 0.0, 0.0, 0.0), (len(groups), 1)), places, **look
+    add_lines(scene, f"{name}-posts", posts, (150, 158, 170))
+    balls = meshes.joined(
+        [meshes.Mesh(size_m * meshes.ball().vertices + where, meshes.ball().faces) for where in places]
     )
+    scene.add_mesh_simple(name, *balls, color=(250, 250, 250))
     for i, (where, numbers) in enumerate(groups):
         top = above(where, 1.6 * size_m)
         scene.add_label(f"{name}-{i}", ", ".join(numbers), position=top, anchor="bottom-center")
@@ -103,8 +99,7 @@ def add_fence(scene: Any, name: str, area: Area, shift: Place, height_m: float) 
             edges += list(np.stack((corners, corners + top), axis=1))
         if not zone.is_inclusion:
             edges = _dashed(edges, height_m / 9.0) + _hatching(corners, following, top)
-        look = {"thickness": 2.2, "thickness_units": "screen"}
-        scene.add_line_segments(f"{name}{i}", np.array(edges), colours.FENCE, **look)
+        add_lines(scene, f"{name}{i}", np.array(edges), colours.FENCE, 2.2)
         count = len(corners)
         walls = np.concatenate((corners, corners + top))
         faces = [(k, (k + 1) % count, count + k) for k in range(count)]

@@ -11,6 +11,7 @@ import numpy.typing as npt
 from px4lockstep.view import colours, meshes
 from px4lockstep.view.flown import Pose
 from px4lockstep.view.frames import above, to_scene, to_scene_attitude
+from px4lockstep.view.lines import add_lines
 from px4lockstep.view.shape import VehicleShape
 
 Array = npt.NDArray[Any]
@@ -58,12 +59,23 @@ class VehicleNode:
         parts = [
             scene.add_mesh_simple(f"{name}/model/body", *meshes.body_mesh(shape), color=colour),
             scene.add_mesh_simple(f"{name}/model/nose", *meshes.nose_mesh(shape), color=colours.ACCENT),
+            scene.add_mesh_simple(
+                f"{name}/model/discs",
+                *meshes.discs_mesh(shape, plates),
+                color=(140, 160, 190),
+                opacity=0.3,
+                cast_shadow=False,
+            ),
         ]
-        discs = {"batched_wxyzs": self._tilts, "batched_positions": plates, "batched_scales": radii, "lod": "off"}
-        plate = {"batched_colors": (140, 160, 190), "opacity": 0.3, "side": "double", "cast_shadow": False}
-        parts.append(scene.add_batched_meshes_simple(f"{name}/model/discs", *meshes.disc_mesh(), **discs, **plate))
         self._blades = scene.add_batched_meshes_simple(
-            f"{name}/model/blades", *meshes.blade_mesh(), **discs, batched_colors=(25, 30, 38), side="double"
+            f"{name}/model/blades",
+            *meshes.blade_mesh(),
+            self._tilts,
+            plates,
+            batched_scales=radii,
+            batched_colors=(25, 30, 38),
+            lod="off",
+            receive_shadow=False,  # like arrows, with which blades share a program of the graphics card
         )
         self._arrows = scene.add_arrows(
             f"{name}/model/thrust",
@@ -78,13 +90,9 @@ class VehicleNode:
         self._label = scene.add_label(f"{name}/label", label, anchor="bottom-center") if label else None
         self._ghost = scene.add_frame(f"{name}-setpoint", show_axes=False, visible=False)
         outline = meshes.outline(shape)
-        self._ghost_model = scene.add_line_segments(
-            f"{name}-setpoint/model", outline, colours.GHOST, thickness=1.6, thickness_units="screen"
-        )
+        self._ghost_model = add_lines(scene, f"{name}-setpoint/model", outline, colours.GHOST, 1.6)
         down = np.array([[(0.0, 0.0, 0.0), (0.0, 0.0, -1.0)]])
-        self._drop = scene.add_line_segments(
-            f"{name}-height", down, colours.GHOST, thickness=1.2, thickness_units="screen"
-        )
+        self._drop = add_lines(scene, f"{name}-height", down, colours.GHOST)
         self._parts = [*parts, self._blades, self._arrows, self._ghost_model]
         self.shows_thrust, self.shows_target = True, True
         self.set_scale(scale)
