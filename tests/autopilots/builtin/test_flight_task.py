@@ -137,14 +137,14 @@ def test_ticks_move_towards_the_target_and_request_takeoff_if_it_is_above():
     """From rest, the first ticks of 4 ms command a small speed along the leg."""
     task = Task()
     for _ in range(5):
-        task.call(fly_leg, (0.0, 0.0, -10.0), 0.004, with_leg=True)
+        task.call(fly_leg, (0.0, 0.0, -10.0), 0.004, False, with_leg=True)
     setpoint = task["setpoint"]
     assert 0.0 < setpoint["vel_ned"][0] < 0.01
     assert setpoint["vel_ned"][1:].tolist() == pytest.approx([0.0, 0.0], abs=1e-9)
     assert task["wants_takeoff"] == 0
     climbing = Task(pos_ned=(0.0, 0.0, 0.0))
     climbing.leg["kind"], climbing.leg["target"] = TAKEOFF, (0.0, 0.0, -10.0)
-    climbing.call(fly_leg, (0.0, 0.0, 0.0), 0.004, with_leg=True)
+    climbing.call(fly_leg, (0.0, 0.0, 0.0), 0.004, False, with_leg=True)
     assert climbing["wants_takeoff"] == 1
 
 
@@ -152,9 +152,9 @@ def test_a_landing_holds_its_initial_heading():
     """Even if the leg's heading changes later."""
     task = Task()
     task.leg["kind"], task.leg["yaw"] = LAND, 0.5
-    task.call(fly_leg, (0.0, 0.0, -10.0), 0.004, with_leg=True)
+    task.call(fly_leg, (0.0, 0.0, -10.0), 0.004, False, with_leg=True)
     task.leg["yaw"] = 1.5
-    task.call(fly_leg, (0.0, 0.0, -10.0), 0.004, with_leg=True)
+    task.call(fly_leg, (0.0, 0.0, -10.0), 0.004, False, with_leg=True)
     assert (task["land_yaw"], task["yaw_sp"]) == (0.5, 0.5)
 
 

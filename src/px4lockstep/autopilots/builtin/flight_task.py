@@ -89,6 +89,14 @@ def hold_trajectory(task, estimate, vel_down):
 
 
 @kernel
+def stay_on_ground(task, estimate):
+    """Keep the trajectory at the place where the vehicle stands, while it goes on upwards."""
+    for i in range(3):
+        axis = task.smoothing.axes[i]
+        reset_axis(axis, axis.acc if i == 2 else 0.0, axis.vel if i == 2 else 0.0, estimate.pos_ned[i])
+
+
+@kernel
 def activate_task(task, estimate):
     """Start the task from the vehicle's current state."""
     hold_trajectory(task, estimate, 0.0)
@@ -248,8 +256,12 @@ def turn(task, vn, ve, estimate, dt_s):
 
 
 @kernel
-def fly_leg(task, leg, estimate, dt_s):
-    """Write the setpoint for this tick."""
+def fly_leg(task, leg, estimate, dt_s, rises_first):
+    """Write the setpoint for this tick.
+
+    With `rises_first`, the vehicle stands on the ground and is to fly to a place: it rises before it flies there.
+    Otherwise the trajectory would run ahead sideways, and wait there for a vehicle that its legs hold.
+    """
     if leg.is_valid != 0:
         take_leg(task, leg, estimate)
     else:
@@ -273,6 +285,11 @@ def fly_leg(task, leg, estimate, dt_s):
     target = (task.target[0], task.target[1], target_down)
     after = (task.next[0], task.next[1], task.next[2])
     s = task.smoothing
+    if rises_first:
+        stay_on_ground(task, estimate)
+        target = (s.axes[0].pos, s.axes[1].pos, target_down)
+        start = target
+        after = target
     wanted = (0.0, 0.0, 0.0)
     if not (task.yaw_mode == 4 and task.is_yaw_aligned == 0):
         wanted = wanted_velocity(s, start, target, after, vel_down)

@@ -105,7 +105,9 @@ def run_flight_task(a, t_us, estimate, has_height):
         return
     if task.is_active != 1:
         flight_task.activate_task(task, estimate)
-    flight_task.fly_leg(task, a.navigator.leg, estimate, a.period_s)
+    is_on_ground = a.takeoff.state == RAMPUP and a.commander.mode == LOITER_MODE
+    rises_first = is_on_ground and a.commander.takes_commands != 0
+    flight_task.fly_leg(task, a.navigator.leg, estimate, a.period_s, rises_first)
     if a.takeoff.state < RAMPUP:
         # after the setpoint, as in PX4: the first setpoint of the takeoff is still the one on the ground
         flight_task.hold_trajectory(task, estimate, flight_task.GROUND_SPEED_M_S)
