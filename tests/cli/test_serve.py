@@ -12,6 +12,7 @@ from commands import run_command
 from mavlink_client import own_served_instance
 from pymavlink.dialects.v20 import development
 from served_processes import served_process
+from wire_client import GROUND, WireClient
 
 import px4lockstep.cli.serve
 from px4lockstep import InputError
@@ -53,6 +54,12 @@ def check_ports_are_free(instance):
             again.bind(("127.0.0.1", ports.bound))
 
 
+def check_is_gone(process):
+    """Check that no process of a command is left; it is the leader of its group."""
+    with pytest.raises(ProcessLookupError):
+        os.killpg(process.pid, 0)
+
+
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_a_signal_ends_the_service_with_summary_and_run_folder(instance, tmp_path, number):
     with served_process(instance, record=tmp_path) as served:
@@ -64,11 +71,34 @@ def test_a_signal_ends_the_service_with_summary_and_run_folder(instance, tmp_pat
     assert {"recording.h5", "log.parquet", "summary.json", "spec.toml"} <= {*os.listdir(folder)}
 
 
-def test_a_kill_leaves_no_port(instance):
-    with served_process(instance) as served:
+def test_a_kill_leaves_no_port_and_the_commands(instance, tmp_path):
+    with served_process(instance, record=tmp_path) as served, WireClient(instance) as client:
+        assert client.command(400, 1.0) == 0
         served.process.kill()
         served.process.wait(WAIT_S)
         check_ports_are_free(instance)
+        check_is_gone(served.process)
+    (folder,) = tmp_path.iterdir()
+    assert "Arm" in (folder / "commands.jsonl").read_text("utf-8")
+    assert (folder / "INCOMPLETE").exists()
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_signal_ends_a_service_in_flight_and_leaves_no_process(instance, tmp_path, number):
+    """With two clients, one of which listens."""
+    with (
+        served_process(instance, "--speed", "max", record=tmp_path) as served,
+        WireClient(instance) as client,
+        WireClient(instance, GROUND, 255) as station,
+    ):
+        station.wait("HEARTBEAT")
+        client.take_off()
+        assert served.end(number) == 0
+        check_is_gone(served.process)
+        check_ports_are_free(instance)
+    (folder,) = tmp_path.iterdir()
+    assert (folder / "recording.h5").exists()
+    assert not (folder / "INCOMPLETE").exists()
 
 
 def test_two_vehicles_are_served_by_one_command():
