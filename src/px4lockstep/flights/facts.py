@@ -28,7 +28,7 @@ from px4lockstep.engine.simulation import Simulation
 from px4lockstep.environment.gravity import gravity_down_m_s2
 from px4lockstep.errors import LockstepError
 from px4lockstep.flights.batteries import empty_since_s
-from px4lockstep.flights.guided import GUIDED, NAMES, Guidance, guided_rows, last_guidance
+from px4lockstep.flights.guided import GUIDED, KINDS, Guidance, given_setpoint, guided_rows, is_replaced, last_guidance
 from px4lockstep.flights.outcome import STANDING_DEG
 from px4lockstep.flights.requested import (
     REQUESTS,
@@ -37,8 +37,10 @@ from px4lockstep.flights.requested import (
     OrderedDown,
     Target,
     is_last,
+    last_end_of_mission,
     last_setpoints_of,
     requests_of,
+    stopping_m,
 )
 from px4lockstep.flights.takeover import OTHER, Takeover
 from px4lockstep.jit import interpreted
@@ -52,8 +54,6 @@ from px4lockstep.scenario.signals import tilt_deg
 REST_M_S = 0.5
 MISS_M = 5.0
 MAX_MISS_M = 10.0
-REACTION_S = 1.0
-BRAKE_M_S2 = 2.0
 SUPPORTED_US = 500_000
 SUPPORTED_M_S = 0.2
 END_US = 2_000_000
@@ -87,7 +87,7 @@ class Facts:
     @cached_property
     def _guiding(self) -> list[CommandRow]:
         """The commands from outside that may be the last request."""
-        return self.simulation.given_commands.of(NAMES)
+        return self.simulation.given_commands.of(KINDS)
 
     @cached_property
     def _requests(self) -> dict[str, npt.NDArray[np.int64]]:
@@ -114,7 +114,7 @@ class Facts:
     @property
     def last_setpoints(self) -> LastSetpoints | None:
         """How the setpoints at the end of setpoint mode were followed."""
-        return last_setpoints_of(self.log, self.simulation.setpoint_given["setpoint"], MISS_M)
+        return last_setpoints_of(self.log, given_setpoint(self.simulation), MISS_M)
 
     @property
     def is_arming_asked(self) -> bool:
@@ -196,11 +196,10 @@ class Facts:
     @cached_property
     def mission_finished(self) -> bool:
         """Whether the autopilot finished the mission that was requested last, before a failsafe took over."""
-        if self._last("mission_finished") == 0:
+        if self._last("mission_finished") == 0 and not is_replaced(self._guiding):
             return False
-        finished = int(raised_rows(self.log["mission_finished"])[-1])
-        is_last = not len(rows := self._requests["mission"]) or finished >= int(rows[-1])
-        return is_last and (self.takeover is None or finished <= self.takeover.row)
+        finished = last_end_of_mission(self.log, self._requests["mission"])
+        return finished >= 0 and (self.takeover is None or finished <= self.takeover.row)
 
     @property
     def mission_count(self) -> int:
@@ -390,9 +389,8 @@ class Facts:
         if self.order.name == REQUESTS["return"]:
             return self.goal
         north_m, east_m, _ = self.log["pos_ned"][self.order.row].tolist()
-        speed_m_s = math.hypot(*self.log["vel_ned"][self.order.row][:2])
-        stop_m = REACTION_S * speed_m_s + speed_m_s * speed_m_s / (2.0 * BRAKE_M_S2)
-        return Target((north_m, east_m), "where the landing was requested", allowed_m + stop_m)
+        allowed_m += stopping_m(self.log, self.order.row)
+        return Target((north_m, east_m), "where the landing was requested", allowed_m)
 
     @property
     def allowed_m(self) -> float:

@@ -1,79 +1,213 @@
 """Commands from outside that a flight was to obey last, such as a takeoff or a place to fly to, and their goals.
 
 A mission, a return, a landing and setpoint mode are requests, whether they come from a scenario or from a command; what
-is left are the commands of this module. The last one counts until something else is requested.
+is left are the commands of this module. The last one counts until something else is requested. A refused arming counts
+if the vehicle was never armed after it, and arming in a pilot's mode if the vehicle left the ground.
+
+The goal of a command is in its result. It is reached if the flight ends there: within 2 m horizontally and 1 m
+vertically, or within half of the distance that the command demands (but 1 m and 0.5 m), plus the estimate's error. Hold
+allows the stopping distance of `stopping_m` in addition. On a circle, the vehicle must fly with at least half of the
+speed.
 """
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from px4lockstep.autopilots.requests import LAND_MODE, MISSION_MODE, OFFBOARD_MODE, RETURN_MODE
-from px4lockstep.environment.projection import MapProjection
-from px4lockstep.errors import InputError
+from px4lockstep.autopilots.requests import (
+    ACRO_MODE,
+    ALTITUDE_MODE,
+    LAND_MODE,
+    MISSION_MODE,
+    OFFBOARD_MODE,
+    POSITION_MODE,
+    RETURN_MODE,
+    STABILIZED_MODE,
+    TAKEOFF_MODE,
+)
+from px4lockstep.engine.given_commands import RECENT
+from px4lockstep.engine.simulation import Simulation
+from px4lockstep.flights.requested import MEAN_US, stopping_m
 from px4lockstep.log.log import Log
-from px4lockstep.scenario.commands import CommandRow, GoTo, Hold, Orbit, SetMode, Takeoff
+from px4lockstep.scenario.commands import (
+    Arm,
+    ChangeSpeed,
+    ClearMission,
+    CommandRow,
+    Goal,
+    GoTo,
+    Hold,
+    Orbit,
+    SetCurrentItem,
+    SetMission,
+    SetMode,
+    Setpoint,
+    Takeoff,
+)
+from px4lockstep.scenario.setpoint_rows import SETPOINT
+from px4lockstep.scenario.setpoints import FIELDS, SetpointWriter
 
 GUIDED = "command"
 REQUESTED_ELSEWHERE = (MISSION_MODE, RETURN_MODE, LAND_MODE, OFFBOARD_MODE)
 """Modes that count as requests of their own."""
-NAMES = {Takeoff: "a takeoff", GoTo: "a place to fly to", Orbit: "an orbit", Hold: "Hold", SetMode: "a mode"}
+PILOTED = (POSITION_MODE, ALTITUDE_MODE, STABILIZED_MODE, ACRO_MODE)
+NAMES = {
+    Takeoff: "a takeoff",
+    GoTo: "a place to fly to",
+    Orbit: "an orbit",
+    Hold: "Hold",
+    SetMode: "a mode",
+    Arm: "arming",
+}
+KINDS = (*NAMES, ChangeSpeed, ClearMission, SetCurrentItem, SetMission)
+"""Commands that matter here."""
+MISS_M, MISS_UP_M = (1.0, 2.0), (0.5, 1.0)
+"""Smallest and largest allowed distance from a goal, horizontally and vertically."""
+MAX_ERROR_M = 5.0
+"""Largest error of the estimate that excuses a miss."""
+TAKEN_OFF_M = 0.5
+SLOW = 0.5
+"""Fraction of the demanded speed below which a vehicle does not fly its circle."""
 
 
 @dataclass(frozen=True)
 class Guidance:
-    """The last command of a flight: its name in messages, its time, and how far from its goal the flight ended."""
+    """The last command of a flight: its name in messages, its time, and why its goal was not reached, if so."""
 
     name: str
     time_s: float
-    distance_m: float | None  # None: it has no goal, or the goal is not known
+    miss: str = ""
+
+    @property
+    def is_on_the_way(self) -> bool:
+        """Whether a vehicle that moves may still reach the goal."""
+        return self.name != NAMES[Hold]
 
 
-def guided_rows(log: Log, commands: Iterable[CommandRow]) -> npt.NDArray[np.int64]:
+def guided_rows(log: Log, commands: Sequence[CommandRow]) -> npt.NDArray[np.int64]:
     """Return the rows of the log at which such commands were given."""
-    times_us = [row.time_us for row in commands if _counts(log, row)]
-    return np.minimum(np.searchsorted(log.time_us, np.array(times_us, np.uint64)), max(log.rows - 1, 0)).astype(
-        np.int64
-    )
+    return np.array([_at(log, row) for row in _guiding(log, commands)], np.int64)
 
 
-def _counts(log: Log, row: CommandRow) -> bool:
+def _at(log: Log, row: CommandRow) -> int:
+    return min(int(np.searchsorted(log.time_us, np.uint64(row.time_us))), max(log.rows - 1, 0))
+
+
+def _guiding(log: Log, commands: Iterable[CommandRow]) -> list[CommandRow]:
+    armed = log.get("armed")
+    if armed is None or not log.rows:
+        return []
+    return [row for row in commands if type(row.command) in NAMES and _counts(log, row, armed)]
+
+
+def _counts(log: Log, row: CommandRow, armed: npt.NDArray[np.uint8]) -> bool:
     """Return whether a command is one that the flight was to obey; a mode selected while disarmed is none."""
-    if not row.result.is_accepted or type(row.command) not in NAMES or not log.rows:
-        return False
-    if isinstance(row.command, Takeoff):
-        return True
+    at, is_accepted = _at(log, row), row.result.is_accepted
+    if isinstance(row.command, Arm):
+        if not is_accepted:
+            return not armed[at:].any()
+        modes, after = log.get("nav_state"), min(at + 1, log.rows - 1)
+        return modes is not None and modes[after] in PILOTED and _leaves_the_ground(log, at)
     if isinstance(row.command, SetMode) and row.command.nav_state in REQUESTED_ELSEWHERE:
         return False
-    armed, at = log.get("armed"), min(int(np.searchsorted(log.time_us, np.uint64(row.time_us))), log.rows - 1)
-    return armed is not None and bool(armed[at])
+    return is_accepted and (_is_takeoff(row) or bool(armed[at]))
 
 
-def last_guidance(log: Log, commands: Iterable[CommandRow]) -> Guidance | None:
-    """Return the last of these commands, and how far from its goal the flight ended."""
-    rows = [row for row in commands if _counts(log, row)]
+def _leaves_the_ground(log: Log, at: int) -> bool:
+    down_m = log["pos_ned"][at:, 2]
+    return bool(down_m.min() < down_m[0] - TAKEN_OFF_M)
+
+
+def _is_takeoff(row: CommandRow) -> bool:
+    return isinstance(row.command, Takeoff) or getattr(row.command, "nav_state", None) == TAKEOFF_MODE
+
+
+def last_guidance(log: Log, commands: Sequence[CommandRow]) -> Guidance | None:
+    """Return the last of these commands, and whether the flight ended at its goal."""
+    rows = _guiding(log, commands)
     if not rows:
         return None
-    return Guidance(NAMES[type(rows[-1].command)], rows[-1].time_us / 1e6, _distance_m(log, rows[-1].command))
+    last = rows[-1]
+    goal = last.result.goal
+    kind = Takeoff if _is_takeoff(last) else type(last.command)
+    name = NAMES[Hold if kind is SetMode and goal is not None else kind]
+    miss = "" if goal is None or "pos_ned" not in log else _miss(log, last, goal, commands)
+    return Guidance(name, last.time_us / 1e6, miss)
 
 
-def _distance_m(log: Log, command: object) -> float | None:
-    """Return the distance of the end of a flight from the goal of a command [m]."""
-    if not isinstance(command, GoTo | Orbit | Takeoff) or "pos_ned" not in log:
-        return None
-    try:
-        lat_deg, lon_deg, alt_m = (float(log[name][-1]) for name in ("lat_deg", "lon_deg", "alt_msl_m"))
-    except InputError:  # a log without a home
-        return None
-    up_m = alt_m - command.alt_amsl_m if math.isfinite(command.alt_amsl_m) else 0.0
-    if isinstance(command, Takeoff) or not math.isfinite(command.lat_deg + command.lon_deg):
-        return abs(up_m) if math.isfinite(command.alt_amsl_m) else None
-    away_m = math.hypot(*MapProjection(lat_deg, lon_deg).to_local(command.lat_deg, command.lon_deg))
-    if isinstance(command, Orbit):
-        if not math.isfinite(command.radius_m):
-            return None
-        away_m -= abs(command.radius_m)
-    return math.hypot(away_m, up_m)
+def _miss(log: Log, row: CommandRow, goal: Goal, commands: Iterable[CommandRow]) -> str:
+    """Return how far the flight ended from a goal; empty if it was reached."""
+    at, places = _at(log, row), log["pos_ned"]
+    error_m, error_up_m = _estimate_errors_m(log)
+    stop_m = stop_up_m = 0.0
+    if "vel_ned" in log and not isinstance(row.command, GoTo | Orbit) and not _is_takeoff(row):
+        stop_m, stop_up_m = stopping_m(log, at), stopping_m(log, at, slice(2, 3))
+    (first_m, first_up_m), (away_m, up_m) = (_off(places[i].tolist(), goal) for i in (at, -1))
+    is_there = away_m <= _allowed_m(first_m, MISS_M) + stop_m + error_m
+    is_there = is_there and up_m <= _allowed_m(first_up_m, MISS_UP_M) + stop_up_m + error_up_m
+    if not is_there:
+        return f"the flight ended {math.hypot(away_m, up_m):.1f} m from its goal"
+    wanted_m_s = _wanted_m_s(row, goal, commands)
+    since = max(at, int(np.searchsorted(log.time_us, int(log.time_us[-1]) - MEAN_US)))
+    speed_m_s = float(np.linalg.norm(log["vel_ned"][since:, :2], axis=1).mean()) if "vel_ned" in log else wanted_m_s
+    if speed_m_s >= SLOW * wanted_m_s:
+        return ""
+    return f"the vehicle flew at {speed_m_s:.1f} m/s on its circle at the end, not at {wanted_m_s:.1f} m/s"
+
+
+def is_replaced(commands: Sequence[CommandRow]) -> bool:
+    """Return whether a mission was uploaded, deleted or set back, after which it is no longer reported as finished."""
+    return any(isinstance(row.command, SetMission | ClearMission | SetCurrentItem) for row in commands)
+
+
+def given_setpoint(simulation: Simulation) -> npt.NDArray[Any]:
+    """Return the last setpoint, a `SETPOINT` record in a length-1 array: the client's, if there is one."""
+    given = simulation.given_commands
+    rows = [row for row in given.since(max(0, len(given) - RECENT)) if _is_setpoint(row)] or [
+        row for row in given.of((Setpoint,)) if _is_setpoint(row)
+    ]
+    last = rows[-1].command if rows else None
+    if last is None:
+        found: npt.NDArray[Any] = simulation.setpoint_given["setpoint"]
+        return found
+    record = np.zeros(1, SETPOINT)
+    SetpointWriter(record, "the client")({name: getattr(last, name) for name in FIELDS})
+    return record
+
+
+def _is_setpoint(row: CommandRow) -> bool:
+    return isinstance(row.command, Setpoint) and row.result.is_accepted
+
+
+def _off(place: Sequence[float], goal: Goal) -> tuple[float, float]:
+    """Return the horizontal and the vertical distance of a place from a goal [m]."""
+    away_m = math.dist(place[:2], goal.pos_ned[:2])
+    return abs(away_m - goal.radius_m), abs(place[2] - goal.pos_ned[2])
+
+
+def _allowed_m(demanded_m: float, limits_m: tuple[float, float]) -> float:
+    return max(limits_m[0], min(limits_m[1], 0.5 * demanded_m))
+
+
+def _wanted_m_s(row: CommandRow, goal: Goal, commands: Iterable[CommandRow]) -> float:
+    """Return the speed on a circle, which later commands may change; 0 if the goal is a place."""
+    speeds_m_s = [
+        each.command.speed_m_s
+        for each in commands
+        if isinstance(each.command, ChangeSpeed) and each.time_us >= row.time_us and each.command.speed_m_s > 0.0
+    ]
+    return min((goal.speed_m_s, *speeds_m_s)) if goal.radius_m else 0.0
+
+
+def _estimate_errors_m(log: Log) -> tuple[float, float]:
+    """Return the horizontal and the vertical error of the estimate at the end [m]; 0 where it is unknown."""
+    if "est_pos_ned" not in log:
+        return 0.0, 0.0
+    north_m, east_m, down_m = (log["est_pos_ned"][-1] - log["pos_ned"][-1]).tolist()
+    errors_m = (math.hypot(north_m, east_m), abs(down_m))
+    away_m, up_m = (min(error_m, MAX_ERROR_M) if math.isfinite(error_m) else 0.0 for error_m in errors_m)
+    return away_m, up_m

@@ -249,11 +249,11 @@ def _not_obeyed(facts: "Facts") -> Outcome | None:
     if taken is not None:
         took = f"{asked}, but {taken.name} took over at {taken.time_s:.2f} s with {taken.mode}{_how_it_ended(facts)}"
         return Outcome(NOT_OBEYED, f"{took}{_causes(facts, named=taken)}")
-    if last.distance_m is None or last.distance_m <= facts.allowed_m:
+    if not last.miss:
         return None
     is_moving = facts.speed_m_s is not None and facts.speed_m_s > MOVING_M_S and not facts.is_down
-    reason = f"{asked}, but the flight ended {last.distance_m:.1f} m from its goal{_causes(facts)}"
-    return Outcome(OUT_OF_TIME if is_moving else NOT_OBEYED, reason)
+    reason = f"{asked}, but {last.miss}{_causes(facts)}"
+    return Outcome(OUT_OF_TIME if is_moving and last.is_on_the_way else NOT_OBEYED, reason)
 
 
 def _not_finished(facts: "Facts") -> Outcome | None:

@@ -20,6 +20,14 @@ LOST = 6
 """Number of the failsafe after a loss of setpoints."""
 MEAN_US = 2_000_000
 """Time at the end over which the velocity is averaged, because gusts disturb it."""
+REACTION_S = 1.0
+BRAKE_M_S2 = 2.0
+
+
+def stopping_m(log: Log, row: int, axes: slice = slice(2)) -> float:
+    """Return the distance within which a vehicle stops from its speed in a row [m]; by default, horizontally."""
+    speed_m_s = math.hypot(*log["vel_ned"][row][axes])
+    return REACTION_S * speed_m_s + speed_m_s * speed_m_s / (2.0 * BRAKE_M_S2)
 
 
 def entries_of(log: Log) -> npt.NDArray[np.int64]:
@@ -43,6 +51,13 @@ def is_last(name: str, requests: dict[str, npt.NDArray[np.int64]]) -> bool:
     """Return whether a request was made and no other after it."""
     last = {name: int(rows[-1]) for name, rows in requests.items() if len(rows)}
     return name in last and last[name] >= max(last.values())
+
+
+def last_end_of_mission(log: Log, requests: npt.NDArray[np.int64]) -> int:
+    """Return the row at which the mission was finished that was requested last; -1 if it was not."""
+    ends = np.flatnonzero(np.diff(log["mission_finished"], prepend=0) > 0)
+    first = int(requests[-1]) if len(requests) else 0
+    return int(ends[-1]) if len(ends) and ends[-1] >= first else -1
 
 
 @dataclass(frozen=True)

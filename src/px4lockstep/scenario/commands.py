@@ -28,11 +28,25 @@ ACCEPTED, TEMPORARILY_REJECTED, DENIED, UNSUPPORTED, FAILED = range(5)
 
 
 @dataclass(frozen=True)
+class Goal:
+    """Where a vehicle is to be: at a place of the local frame [m], or on a circle around it at a speed."""
+
+    pos_ned: tuple[float, float, float]
+    radius_m: float = 0.0
+    speed_m_s: float = 0.0
+
+
+@dataclass(frozen=True)
 class CommandResult:
-    """The result of a command, and the reason in the words of PX4 if it was refused."""
+    """The result of a command, and the reason in the words of PX4 if it was refused.
+
+    `goal` is what an accepted command demands, with the vehicle's own values where the command has none. It decides
+    whether the flight obeyed, and is no part of the result that the client gets.
+    """
 
     code: int = ACCEPTED
     text: str = ""
+    goal: "Goal | None" = dataclasses.field(default=None, compare=False)
 
     @property
     def is_accepted(self) -> bool:
@@ -287,7 +301,9 @@ class CommandRow:
         values = dataclasses.asdict(self.command)
         line: dict[str, Any] = {"time_us": self.time_us, "arrival_s": round(self.arrival_s, 6)}
         line |= {"command": self.command.name, "values": _plain(values)}
-        return line | {"code": self.result.code, "text": self.result.text}
+        line |= {"code": self.result.code, "text": self.result.text}
+        goal = self.result.goal
+        return line if goal is None else line | {"goal": _plain(dataclasses.asdict(goal))}
 
 
 def _plain(value: Any) -> Any:
@@ -337,7 +353,8 @@ def row_of_data(data: Any, where: str) -> CommandRow:
     if code not in range(5) or not isinstance(text, str) or arrival_s is None or not math.isfinite(arrival_s):
         raise InputError(f"{where}: code must be 0 to 4, text a text and arrival_s a number")
     command = _made(COMMANDS[name], values, f"{where}: {name}")
-    return CommandRow(time_us, command, CommandResult(int(code), text), arrival_s)
+    goal = None if data.get("goal") is None else _made(Goal, data["goal"], f"{where}: goal")
+    return CommandRow(time_us, command, CommandResult(int(code), text, goal), arrival_s)
 
 
 @cache

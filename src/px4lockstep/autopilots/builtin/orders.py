@@ -22,7 +22,7 @@ from px4lockstep.environment.projection import MapProjection
 from px4lockstep.errors import InputError
 from px4lockstep.jit import interpreted, view
 from px4lockstep.scenario import commands
-from px4lockstep.scenario.commands import DENIED, UNSUPPORTED, CommandResult, FlightCommand, refused
+from px4lockstep.scenario.commands import DENIED, UNSUPPORTED, CommandResult, FlightCommand, Goal, refused
 from px4lockstep.scenario.setpoint_rows import NONE, SETPOINT
 from px4lockstep.scenario.setpoints import FIELDS, SetpointWriter
 
@@ -229,10 +229,22 @@ class Orders:
         commander = self._pilot.commander
         if mode in COUNTERS and mode == self.mode and not commander.acted and not commander.failsafe:
             return CommandResult()  # as PX4: it goes on
+        goal = self._goal(self._held_ned) if mode == requests.LOITER_MODE else None
         self._enter(mode)
         if mode in COUNTERS:
             setattr(scenario, COUNTERS[mode], int(getattr(scenario, COUNTERS[mode])) + 1)
-        return CommandResult()
+        return CommandResult(goal=goal)
+
+    @property
+    def _held_ned(self) -> Any:
+        """The place that the vehicle holds or flies to in Hold; in other modes, where it is."""
+        leg = self._pilot.navigator.leg
+        return leg.target if self.mode == requests.LOITER_MODE and leg.is_valid else self._bus.estimate.pos_ned
+
+    @staticmethod
+    def _goal(place: Any) -> Goal:
+        north_m, east_m, down_m = (float(value) for value in place)
+        return Goal((north_m, east_m, down_m))
 
     def _enter(self, mode: int) -> None:
         """Change the mode, and clear failsafes."""
@@ -250,7 +262,7 @@ class Orders:
         nav.takeoff_yaw = command.yaw_rad
         nav.mode = requests.MANUAL_MODE  # also if it is taking off already
         self._enter(int(requests.TAKEOFF_MODE))
-        return CommandResult()
+        return CommandResult(goal=self._goal((here[0], here[1], nav.takeoff_down_m)))
 
     # -- guided flight -------------------------------------------------------------------------------------------
 
@@ -260,9 +272,7 @@ class Orders:
         if why := self.why_not(int(requests.LOITER_MODE), time_us):
             return refused(f"Reposition is currently not possible: {why}")
         nav, leg, estimate = self._pilot.navigator, self._pilot.navigator.leg, self._bus.estimate
-        is_holding = self.mode == requests.LOITER_MODE and leg.is_valid
-        here = leg.target if is_holding else estimate.pos_ned
-        leg.target[:] = self._place.local(command.lat_deg, command.lon_deg, command.alt_amsl_m, here)
+        leg.target[:] = self._place.local(command.lat_deg, command.lon_deg, command.alt_amsl_m, self._held_ned)
         leg.kind, leg.is_valid, leg.has_start, leg.has_next = LOITER, 1, 0, 0
         leg.yaw = command.yaw_rad
         if not math.isfinite(command.lat_deg) and not math.isfinite(command.yaw_rad):
@@ -272,7 +282,7 @@ class Orders:
         nav.mode = requests.LOITER_MODE
         nav.is_reached, nav.is_yaw_reached = 0, 0
         self._enter(int(requests.LOITER_MODE))
-        return CommandResult()
+        return CommandResult(goal=self._goal(leg.target))
 
     def _orbit(self, command: commands.Orbit, time_us: int) -> CommandResult:
         if not self._is_airborne or (why := self.why_not(int(requests.LOITER_MODE), time_us)):
@@ -292,7 +302,8 @@ class Orders:
         guided.orbit_m_s = math.copysign(speed_m_s, radius_m * speed_m_s)
         guided.yaw_behaviour = command.yaw_behaviour
         self._enter(int(requests.ORBIT_MODE))
-        return CommandResult()
+        centre = (float(guided.centre_ne[0]), float(guided.centre_ne[1]), float(guided.orbit_down_m))
+        return CommandResult(goal=Goal(centre, abs(radius_m), abs(speed_m_s)))
 
     def _change_speed(self, command: commands.ChangeSpeed, _: int) -> CommandResult:
         speed_m_s = command.speed_m_s

@@ -1,0 +1,246 @@
+"""The verdict on a served flight is never better than the flight: what the last command demands must be reached."""
+
+import math
+
+import pytest
+from served import CALM, Flown, square
+
+import px4lockstep
+from px4lockstep.scenario.commands import (
+    Arm,
+    ChangeSpeed,
+    ClearMission,
+    Disarm,
+    GoTo,
+    Hold,
+    InjectFailure,
+    Land,
+    Orbit,
+    Return,
+    SetCurrentItem,
+    SetMission,
+    SetMode,
+    SetParam,
+    Setpoint,
+    SetWind,
+    StartMission,
+    Sticks,
+    Takeoff,
+)
+
+MISSION, OFFBOARD, TAKEOFF, POSITION = 3, 14, 17, 2
+WEAK = SetParam("MPC_THR_MAX", 0.68)
+"""With this thrust an X500 leaves the ground, and hovers in its ground effect."""
+
+
+@pytest.fixture
+def flown():
+    with Flown(overrides=CALM) as flown:
+        yield flown
+
+
+def stream(flown, command, seconds):
+    """Give a setpoint or stick positions again and again."""
+    for _ in range(round(seconds / 0.05)):
+        flown.vehicle.submit(command)
+        flown.fly(0.05)
+
+
+def word(flown):
+    return flown.run.outcome.word
+
+
+@pytest.mark.parametrize("takeoff", [Takeoff(), SetMode(TAKEOFF)], ids=["command", "mode"])
+def test_a_takeoff_without_an_altitude_must_reach_its_own(flown, takeoff):
+    """MAVSDK's: MIS_TAKEOFF_ALT above the ground. A vehicle that stays below 1 m has not obeyed."""
+    flown.give_all(WEAK, Arm(), takeoff)
+    flown.fly(25.0)
+    outcome = flown.run.outcome
+    assert max(-flown.run.log["pos_ned"][:, 2]) > 0.74  # it left the ground: 0.24 m is the centre of mass there
+    assert outcome.word == "command not obeyed"
+    assert "a takeoff was commanded" in outcome.reason
+
+
+@pytest.mark.parametrize("takeoff", [Takeoff(), SetMode(TAKEOFF)], ids=["command", "mode"])
+def test_a_takeoff_without_an_altitude_is_flown(flown, takeoff):
+    """Also if the parameter changes afterwards."""
+    flown.give_all(SetParam("MIS_TAKEOFF_ALT", 4.0), takeoff, Arm())
+    flown.fly(12.0)
+    flown.give_all(SetParam("MIS_TAKEOFF_ALT", 20.0))
+    flown.fly(3.0)
+    assert -flown.status.pos_ned[2] == pytest.approx(4.2, abs=0.5)
+    assert word(flown) == "flown"
+
+
+def test_a_second_takeoff_counts_too(flown):
+    """The first one does not excuse it."""
+    flown.take_off(5.0)
+    flown.give_all(Land())
+    flown.until(lambda status: not status.armed, 30.0)
+    flown.give_all(WEAK, Arm(), Takeoff())
+    flown.fly(12.0)
+    assert word(flown) == "command not obeyed"
+
+
+def test_a_short_go_to_counts_too(flown):
+    """Less than the 5 m that a landing may miss; the vehicle can't fly, because its speed is 0.1 m/s."""
+    flown.take_off(5.0)
+    flown.give_all(SetParam("MPC_XY_VEL_MAX", 0.0), GoTo(*flown.place(4.0, 0.0, 5.0)))
+    flown.fly(10.0)
+    assert math.hypot(*flown.status.pos_ned[:2]) < 2.0
+    assert word(flown) == "command not obeyed"
+
+
+def test_a_go_to_by_altitude_only_is_judged_by_place_and_altitude(flown):
+    flown.take_off(5.0)
+    flown.give_all(GoTo(alt_amsl_m=flown.home.alt_amsl_m + 9.0))
+    flown.fly(12.0)
+    flown.give_all(SetWind((0.0, 45.0, 0.0)))  # it can't hold its place
+    flown.fly(6.0)
+    assert word(flown) in ("out of time", "command not obeyed", "out of control")
+
+
+def test_hold_must_hold(flown):
+    """A storm blows the vehicle away; that it moves is no excuse."""
+    flown.take_off(8.0)
+    flown.give_all(Hold(), SetWind((0.0, 45.0, 0.0)))
+    flown.fly(8.0)
+    assert word(flown) in ("command not obeyed", "out of control", "crashed")
+
+
+def test_hold_from_full_speed_is_flown(flown):
+    """The stopping distance is allowed."""
+    flown.take_off(8.0)
+    flown.give_all(GoTo(*flown.place(80.0, 0.0, 8.0)))
+    flown.fly(6.0)
+    assert flown.status.vel_ned[0] > 4.0
+    flown.give_all(SetMode(4))  # in Hold already: it goes on
+    assert flown.fly(3.0).vel_ned[0] > 4.0
+    flown.give_all(SetMission(square(flown), 1), StartMission())
+    flown.fly(4.0)
+    flown.give_all(Hold())
+    flown.fly(6.0)
+    assert word(flown) == "flown"
+
+
+def test_hold_while_flying_to_a_place_demands_the_place(flown):
+    """As with PX4, Hold in Hold changes nothing: the vehicle is still on its way."""
+    flown.take_off(8.0)
+    flown.give_all(GoTo(*flown.place(80.0, 0.0, 8.0)))
+    flown.fly(3.0)
+    flown.give_all(Hold())
+    flown.fly(3.0)
+    assert word(flown) == "command not obeyed"
+
+
+def test_an_orbit_must_be_flown_with_its_speed(flown):
+    """A vehicle that stands on its circle does not orbit; a slower speed that was commanded counts."""
+    flown.take_off(5.0)
+    flown.give_all(Orbit(8.0, 3.0))
+    flown.fly(20.0)
+    flown.give_all(ChangeSpeed(1.0))
+    flown.fly(8.0)
+    assert word(flown) == "flown"
+
+
+def test_an_orbit_without_a_radius_is_judged_by_the_default_one(flown):
+    flown.take_off(5.0)
+    flown.give_all(Orbit(speed_m_s=2.0))
+    flown.fly(2.0)
+    assert word(flown) == "out of time"
+
+
+def test_an_arming_that_was_refused_is_no_success(flown):
+    """Mission mode was selected without a mission, so nothing was flown."""
+    flown.give_all(SetMode(MISSION))
+    assert not flown.give(Arm()).is_accepted
+    flown.fly(12.0)
+    outcome = flown.run.outcome
+    assert outcome.word == "never took off"
+    assert "never armed" in outcome.reason
+
+
+def test_an_arming_that_was_refused_first_is_forgotten(flown):
+    flown.give_all(SetMode(MISSION))
+    assert not flown.give(Arm()).is_accepted
+    flown.give_all(SetMode(4))
+    flown.take_off(5.0)
+    assert word(flown) == "flown"
+
+
+def test_a_pilot_who_armed_in_position_mode_and_lost_the_sticks(flown):
+    """The mode was selected before arming; a failsafe that takes over is a failure nevertheless."""
+    stream(flown, Sticks(), 0.3)
+    flown.give_all(SetMode(POSITION), Arm())
+    stream(flown, Sticks(throttle=0.8), 6.0)
+    assert -flown.status.pos_ned[2] > 2.0
+    flown.fly(12.0)
+    assert word(flown) == "command not obeyed"
+
+
+def test_a_pilot_who_armed_in_position_mode_and_flies(flown):
+    stream(flown, Sticks(), 0.3)
+    flown.give_all(SetMode(POSITION), Arm())
+    stream(flown, Sticks(throttle=0.8), 6.0)
+    stream(flown, Sticks(), 6.0)
+    assert word(flown) == "flown"
+
+
+def test_setpoints_that_demand_a_second_takeoff(flown):
+    """The vehicle has no battery: it is disarmed on the ground, and its setpoint is above it."""
+    flown.take_off(5.0)
+    flown.give_all(Land())
+    flown.until(lambda status: not status.armed, 30.0)
+    there = Setpoint(pos_ned=(0.0, 0.0, -8.0))
+    stream(flown, there, 0.5)
+    flown.give_all(SetMode(OFFBOARD), Arm(), InjectFailure(100, 1))
+    stream(flown, there, 14.0)
+    assert word(flown) in ("setpoints not followed", "battery empty")
+
+
+def test_a_kill_in_flight_is_no_success(flown):
+    """Too low for a crash: the takeoff was not obeyed."""
+    flown.give_all(Arm(), Takeoff())
+    flown.until(lambda status: -status.pos_ned[2] > 0.9, 10.0)
+    flown.give_all(Disarm(force=True))
+    flown.fly(3.0)
+    assert word(flown) in ("command not obeyed", "crashed")
+
+
+def test_a_mission_that_was_flown_stays_flown_when_another_is_uploaded(flown):
+    """After the landing; the new mission was not requested."""
+    items = (flown.waypoint(0.0, 0.0, 6.0, 22), flown.waypoint(8.0, 0.0, 6.0), flown.waypoint(8.0, 0.0, 0.0, 21))
+    flown.give_all(SetMission(items, 1), SetMode(MISSION), Arm())
+    flown.until(lambda status: not status.armed, 60.0)
+    assert flown.give(SetMission(square(flown), 2)).is_accepted
+    flown.fly(2.0)
+    assert word(flown) == "flown"
+
+
+@pytest.mark.parametrize("change", [ClearMission(), SetCurrentItem(1)], ids=["clear", "set back"])
+def test_a_mission_that_was_given_up_is_not_flown(flown, change):
+    flown.give_all(SetMission(square(flown), 1), Arm(), StartMission())
+    flown.until(lambda status: status.mission.reached == 1, 60.0)
+    flown.give_all(change)
+    flown.fly(1.0)
+    assert word(flown) in ("mission not finished", "out of time")
+
+
+def test_a_mission_without_a_landing_is_flown_in_the_air_and_a_return_must_land(flown):
+    flown.give_all(SetMission(square(flown), 1), Arm(), StartMission())
+    flown.until(lambda status: status.mission.state == 5, 90.0)
+    flown.give_all(Return())
+    flown.fly(5.0)
+    assert word(flown) == "out of time"
+
+
+def test_the_verdict_on_a_replay_is_the_same(tmp_path):
+    """The goals are stored with the commands, because a replay has no autopilot that knows its parameters."""
+    with Flown(record=tmp_path, plots=False, overrides=CALM) as flown:
+        flown.give_all(WEAK, Arm(), Takeoff())
+        flown.fly(25.0)
+    [folder] = flown.vehicle.folders
+    again = px4lockstep.simulate(folder / "spec.toml", commands=folder / "commands.jsonl")
+    found = [run.outcome.word for run in (flown.run, px4lockstep.replay(folder), again)]
+    assert found == ["command not obeyed"] * 3
+    assert again.digest == px4lockstep.read_run(folder).summary["digest"]
