@@ -24,6 +24,7 @@ from px4lockstep.flights.folder import BOUNDARIES_HELD, COMMANDS, RunFolder, fre
 from px4lockstep.flights.run import Run, loaded
 from px4lockstep.io import release_pages
 from px4lockstep.log.rows import hold_rows
+from px4lockstep.part import Part
 from px4lockstep.scenario import commands
 from px4lockstep.scenario.commands import UNSUPPORTED, CommandResult, CommandRow, FlightCommand
 from px4lockstep.service.status import ON_GROUND, GeoPoint, LandedWatch, StatusReader, Uploads, VehicleStatus
@@ -45,15 +46,29 @@ MAX_TEXTS = 1_000
 
 
 def served_spec(spec: Spec) -> Spec:
-    """Return a spec without a mission, requests and an end, which come from clients."""
+    """Return a spec without a mission, requests and an end, which come from clients.
+
+    Where the spec does not say otherwise, the vehicle is as stock PX4 in a simulation: it has the parameters of PX4's
+    start scripts, and estimates its hover thrust.
+    """
     capabilities = spec.autopilot.capabilities
     if not capabilities.takes_commands:
         text = "it talks to its own clients" if capabilities.is_process else "it takes no commands"
         usable = ", ".join(repr(name) for name, kind in KINDS.items() if kind.capabilities.takes_commands)
         raise InputError(f"autopilot.kind = {spec.autopilot.kind!r} can't be served: {text}; use one of {usable}")
     update = {"arm_time_s": None, "mission_time_s": None, "ends_at_crash": False}
-    scenario, px4 = spec.scenario.model_copy(update=update), spec.px4.model_copy(update={"mission_path": None})
-    return changed_copy(spec, {"scenario": scenario, "px4": px4})
+    tables = {
+        "scenario": spec.scenario.model_copy(update=update),
+        "px4": spec.px4.model_copy(update={"mission_path": None} | _unless_given(spec.px4, defaults="sitl")),
+    }
+    if spec.autopilot.kind == "builtin":
+        own = _unless_given(spec.autopilot, hover_thrust_estimate=True)
+        tables["autopilot"] = spec.autopilot.model_copy(update=own)
+    return changed_copy(spec, tables)
+
+
+def _unless_given(part: Part, **values: Any) -> dict[str, Any]:
+    return {name: value for name, value in values.items() if name not in part.model_fields_set}
 
 
 def with_sparse_log(spec: Spec) -> Spec:
