@@ -12,6 +12,7 @@ from px4lockstep.scenario.commands import (
     TEMPORARILY_REJECTED,
     UNSUPPORTED,
     Arm,
+    ChangeAltitude,
     ChangeSpeed,
     ClearMission,
     Disarm,
@@ -31,21 +32,26 @@ from px4lockstep.scenario.commands import (
     SetParam,
     Setpoint,
     SetRally,
+    SetRoi,
     SetWind,
     StartMission,
-    Sticks,
     Takeoff,
 )
 from px4lockstep.service.vehicle import Vehicle
 
 MISSION, HOLD, RETURN, OFFBOARD, TAKEOFF, LAND, ORBIT = 3, 4, 5, 14, 17, 18, 21
-ALTITUDE, POSITION, ACRO, STABILIZED = 1, 2, 10, 15
+POSITION = 2
 
 
 @pytest.fixture
 def flown():
     with Flown(overrides=CALM) as flown:
         yield flown
+
+
+def yaw_of(status):
+    w, _, _, z = status.q_bn
+    return 2.0 * math.atan2(z, w)
 
 
 def away_m(status, north_m, east_m, height_m):
@@ -246,16 +252,87 @@ def test_a_lost_gps_takes_the_horizontal_position_only(flown):
     assert not flown.until(lambda status: not status.armed, 40.0).is_crashed
 
 
+def fence_of(flown, radius_m):
+    lat_deg, lon_deg, _ = flown.place(0.0, 0.0, 0.0)
+    return SetFence((Item(0, 5003, (radius_m, 0.0, 0.0, 0.0), lat_deg, lon_deg),))
+
+
 def test_a_geofence_set_in_flight_acts(flown):
     """GF_ACTION 2 holds the vehicle where it leaves the fence."""
     flown.take_off(5.0)
-    lat_deg, lon_deg, _ = flown.place(0.0, 0.0, 0.0)
-    fence = (Item(0, 5003, (15.0, 0.0, 0.0, 0.0), lat_deg, lon_deg),)
-    flown.give_all(SetFence(fence), SetParam("GF_ACTION", 2), GoTo(*flown.place(40.0, 0.0, 5.0)))
+    flown.give_all(SetParam("GF_ACTION", 2), GoTo(*flown.place(40.0, 0.0, 5.0)), fence_of(flown, 15.0))
     status = flown.until(lambda status: status.failsafe, 30.0)
     assert status.pos_ned[0] == pytest.approx(15.0, abs=2.0)
     assert flown.fly(10.0).pos_ned[0] < 25.0
     assert flown.run.outcome.word == "command not obeyed"
+
+
+@pytest.mark.parametrize("speed_m_s", [0.0, 5.0])
+def test_a_place_outside_the_geofence_is_not_flown_to(flown, speed_m_s):
+    """As PX4: the command is accepted with a text, and the vehicle holds; the flight has not obeyed."""
+    flown.take_off(5.0)
+    flown.give_all(fence_of(flown, 60.0), SetParam("GF_MAX_VER_DIST", 20.0))
+    if speed_m_s:
+        flown.give_all(SetMission((flown.waypoint(50.0, 0.0, 5.0),)), StartMission())
+        flown.fly(4.0)
+    result = flown.give(GoTo(*flown.place(100.0, 0.0, 5.0)))
+    assert (result.code, result.text) == (0, "Reposition is outside geofence")
+    status = flown.fly(10.0)
+    assert (status.nav_state, status.failsafe) == (HOLD, False)
+    assert status.pos_ned[0] < (40.0 if speed_m_s else 1.0)
+    result = flown.give(ChangeAltitude(flown.home.alt_amsl_m + 30.0))
+    assert (result.code, result.text) == (0, "Altitude change is outside geofence")
+    assert -flown.fly(5.0).pos_ned[2] < 7.0
+    assert flown.give(GoTo(*flown.place(0.0, 30.0, 5.0))).text == ""
+    assert flown.give(GoTo(*flown.place(100.0, 0.0, 5.0))).text
+    assert flown.run.outcome.word == "command not obeyed"
+
+
+def test_a_fence_that_only_warns_forbids_no_place(flown):
+    flown.take_off(5.0)
+    flown.give_all(fence_of(flown, 10.0), SetParam("GF_ACTION", 1), GoTo(*flown.place(20.0, 0.0, 5.0)))
+    assert flown.fly(15.0).pos_ned[0] == pytest.approx(20.0, abs=1.0)
+
+
+def test_the_altitude_changes_in_hold_only(flown):
+    """MAV_CMD_DO_CHANGE_ALTITUDE keeps the place; other modes refuse it."""
+    flown.take_off(5.0)
+    flown.give_all(ChangeAltitude(flown.home.alt_amsl_m + 9.0))
+    assert away_m(flown.fly(10.0), 0.0, 0.0, 9.0) < 0.7
+    flown.give_all(Orbit(8.0, 2.0))
+    assert flown.give(ChangeAltitude(flown.home.alt_amsl_m + 5.0)).code == TEMPORARILY_REJECTED
+    flown.give_all(Hold(), ChangeAltitude(flown.home.alt_amsl_m + 6.0))
+    flown.fly(10.0)
+    assert flown.run.outcome.word == "flown"
+
+
+def test_a_go_to_without_numbers_stops_the_vehicle(flown):
+    """QGroundControl's pause; one that may not change the mode is refused in others."""
+    flown.take_off(8.0)
+    flown.give_all(GoTo(*flown.place(80.0, 0.0, 8.0)))
+    assert flown.fly(6.0).vel_ned[0] > 4.0
+    before_m = flown.status.pos_ned[0]
+    flown.give_all(GoTo(changes_mode=False))
+    status = flown.fly(8.0)
+    assert math.hypot(*status.vel_ned) < 0.3
+    assert status.pos_ned[0] < before_m + 10.0
+    flown.give_all(Orbit(8.0, 2.0))
+    assert flown.give(GoTo(changes_mode=False)).code == DENIED
+    flown.give_all(GoTo())
+    flown.fly(5.0)
+    assert flown.run.outcome.word == "flown"
+
+
+def test_a_region_of_interest_turns_the_vehicle_during_a_mission(flown):
+    """As PX4: MAV_CMD_DO_SET_ROI_LOCATION is accepted in every mode, and only Mission mode turns to it."""
+    flown.take_off(8.0)
+    flown.give_all(SetRoi(*flown.place(0.0, 100.0, 0.0)))
+    assert abs(yaw_of(flown.fly(3.0))) < 0.1
+    flown.give_all(SetMission((flown.waypoint(30.0, 0.0, 8.0),)), StartMission(), SetRoi(*flown.place(0.0, 100.0, 0.0)))
+    assert yaw_of(flown.fly(4.0)) > 1.0
+    flown.give_all(SetRoi())
+    flown.fly(6.0)
+    assert flown.give(SetRoi(95.0, 8.0)).code == DENIED
 
 
 def test_go_to_reaches_a_place(flown):
@@ -265,8 +342,7 @@ def test_go_to_reaches_a_place(flown):
     status = flown.fly(20.0)
     assert status.nav_state == HOLD
     assert away_m(status, 20.0, -10.0, 8.0) < 1.0
-    w, _, _, z = status.q_bn
-    assert 2.0 * math.atan2(z, w) == pytest.approx(1.0, abs=0.1)
+    assert yaw_of(status) == pytest.approx(1.0, abs=0.1)
     flown.give_all(GoTo(*flown.place(-40.0, -10.0, 8.0)), ChangeSpeed(2.0))
     assert math.hypot(*flown.fly(8.0).vel_ned) == pytest.approx(2.0, abs=0.3)
 
@@ -342,8 +418,7 @@ def test_an_orbit_circles_its_centre(flown):
         assert math.hypot(n, e) == pytest.approx(12.0, abs=1.0)
         assert math.hypot(*status.vel_ned[:2]) == pytest.approx(3.0, abs=0.5)
         angles.append(math.atan2(e, n))
-        w, _, _, z = status.q_bn
-        facing = 2.0 * math.atan2(z, w) - math.atan2(-e, -n)
+        facing = yaw_of(status) - math.atan2(-e, -n)
         assert abs(math.remainder(facing, 2.0 * math.pi)) < 0.3
     turns = [math.remainder(b - a, 2.0 * math.pi) for a, b in itertools.pairwise(angles)]
     assert all(turn > 0.1 for turn in turns)
@@ -462,50 +537,6 @@ def test_an_attitude_and_a_rate_setpoint_are_flown(flown):
     turning = Setpoint(omega_body=(0.0, 0.0, 0.5), thrust=0.6)
     assert stream(flown, turning, 1.0).omega_body[2] == pytest.approx(0.5, abs=0.1)
     assert flown.give(Setpoint(pos_ned=(1.0, NAN, NAN))).code == DENIED
-
-
-def test_position_mode_follows_the_sticks_and_holds(flown):
-    """Forward flies to the heading at the start, north; centred sticks hold; up climbs; lost sticks return."""
-    flown.take_off(10.0)
-    assert flown.give(SetMode(POSITION)).text.endswith("No manual control input")
-    stream(flown, Sticks(), 0.2)
-    flown.give_all(SetMode(POSITION))
-    status = stream(flown, Sticks(pitch=0.5), 4.0)
-    assert status.vel_ned[0] > 3.0
-    assert abs(status.vel_ned[1]) < 1.0
-    stream(flown, Sticks(), 5.0)
-    held_ned = flown.status.pos_ned
-    assert math.dist(stream(flown, Sticks(), 3.0).pos_ned, held_ned) < 0.3
-    assert stream(flown, Sticks(throttle=1.0), 2.0).vel_ned[2] < -1.5
-    assert flown.status.nav_state == POSITION
-    status = flown.fly(0.6)
-    assert (status.nav_state, status.failsafe) == (RETURN, True)
-
-
-def test_a_pilot_takes_off_and_lands_in_position_mode(flown):
-    stream(flown, Sticks(), 0.2)
-    flown.give_all(SetMode(POSITION), Arm())
-    stream(flown, Sticks(throttle=0.6), 6.0)
-    assert -flown.status.pos_ned[2] > 2.0
-    for _ in range(60):
-        if not stream(flown, Sticks(throttle=-0.5), 0.5).armed:
-            break
-    assert (flown.status.armed, flown.status.is_crashed) == (False, False)
-
-
-@pytest.mark.parametrize("mode", [ALTITUDE, STABILIZED, ACRO])
-def test_the_other_modes_of_a_pilot(flown, mode):
-    """Roll to the right moves the vehicle east: by its tilt in altitude and stabilized mode, by its rate in acro."""
-    flown.take_off(25.0)
-    stream(flown, Sticks(), 0.2)
-    flown.give_all(SetMode(mode))
-    status = stream(flown, Sticks(roll=0.4), 1.0 if mode != ACRO else 0.3, 0.02)
-    assert status.nav_state == mode
-    assert status.vel_ned[1] > (0.3 if mode != ACRO else 0.1)
-    if mode == ALTITUDE:
-        assert abs(status.vel_ned[2]) < 0.5
-    if mode == ACRO:
-        assert status.omega_body[0] == pytest.approx(math.radians(100.0) * (0.3 / 0.9), rel=0.2)
 
 
 def test_failures_are_injected_and_cleared(flown):

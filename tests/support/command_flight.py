@@ -1,4 +1,4 @@
-"""Seconds of a flight by commands: takeoff, orbit, all modes of a pilot, a place, lost sticks."""
+"""Seconds of a flight by commands: takeoff, orbit, all modes of a pilot, a place, lost sticks in both kinds of mode."""
 
 import px4lockstep
 from px4lockstep.scenario.commands import Arm, CommandRow, GoTo, Hold, Orbit, SetMode, Sticks, Takeoff
@@ -22,6 +22,7 @@ COMMANDS = (
     (2.56, Sticks()),
     (2.56, SetMode(POSITION)),
     (2.8, Hold()),
+    (2.84, Sticks()),
 )
 OVERRIDES = {
     "autopilot.params": {

@@ -273,6 +273,10 @@ class Session:
         """Return why the vehicle can't be armed; empty if it can."""
         return ""
 
+    def failsafe_delay_s(self, core: Record, time_us: int) -> float:
+        """Return for how long the vehicle will still hold before a failsafe returns or lands; 0 if none is due."""
+        return 0.0
+
     def home_ned(self, core: Record) -> tuple[float, float, float]:
         """Return where home is in the local frame."""
         return 0.0, 0.0, 0.0

@@ -167,12 +167,9 @@ class Facts:
             return None
         since = failsafes[found[0] :]
         named = since[(since != 0) & (since != OTHER)]  # stock PX4 may give the reason later
-        return Takeover(
-            int(named[0]) if len(named) else OTHER,
-            tuple((int(self.log.time_us[row]), int(modes[row])) for row in found),
-            found[0],
-            int(items[found[0]]),
-        )
+        number = int(named[0]) if len(named) else OTHER
+        entered = tuple((int(self.log.time_us[row]), int(modes[row])) for row in found)
+        return Takeover(number, entered, found[0], int(items[found[0]]))
 
     def _is_end_of_mission(self, row: int) -> bool:
         """Return whether the mission itself changes the mode in this row, with its last item."""

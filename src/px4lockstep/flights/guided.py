@@ -1,8 +1,9 @@
 """Commands from outside that a flight was to obey last, such as a takeoff or a place to fly to, and their goals.
 
 A mission, a return, a landing and setpoint mode are requests, whether they come from a scenario or from a command; what
-is left are the commands of this module. The last one counts until something else is requested. A refused arming counts
-if the vehicle was never armed after it, and arming in a pilot's mode if the vehicle left the ground.
+is left are the commands of this module, and the pilot's modes, by whatever the vehicle entered them, if it then was in
+the air. The last one counts until something else is requested. A refused arming counts if the vehicle was never armed
+after it.
 
 The goal of a command is in its result. It is reached if the flight ends there: within 2 m horizontally and 1 m
 vertically, or within half of the distance that the command demands (but 1 m and 0.5 m), plus the estimate's error. Hold
@@ -35,6 +36,7 @@ from px4lockstep.flights.requested import MEAN_US, stopping_m
 from px4lockstep.log.log import Log
 from px4lockstep.scenario.commands import (
     Arm,
+    ChangeAltitude,
     ChangeSpeed,
     ClearMission,
     CommandRow,
@@ -52,15 +54,16 @@ from px4lockstep.scenario.setpoint_rows import SETPOINT
 from px4lockstep.scenario.setpoints import FIELDS, SetpointWriter
 
 GUIDED = "command"
-REQUESTED_ELSEWHERE = (MISSION_MODE, RETURN_MODE, LAND_MODE, OFFBOARD_MODE)
-"""Modes that count as requests of their own."""
 PILOTED = (POSITION_MODE, ALTITUDE_MODE, STABILIZED_MODE, ACRO_MODE)
+REQUESTED_ELSEWHERE = (MISSION_MODE, RETURN_MODE, LAND_MODE, OFFBOARD_MODE, *PILOTED)
+"""Modes that count as requests of their own."""
 NAMES = {
     Takeoff: "a takeoff",
     GoTo: "a place to fly to",
     Orbit: "an orbit",
+    ChangeAltitude: "an altitude",
     Hold: "Hold",
-    SetMode: "a mode",
+    SetMode: "Hold",
     Arm: "arming",
 }
 KINDS = (*NAMES, ChangeSpeed, ClearMission, SetCurrentItem, SetMission)
@@ -89,12 +92,23 @@ class Guidance:
 
 
 def guided_rows(log: Log, commands: Sequence[CommandRow]) -> npt.NDArray[np.int64]:
-    """Return the rows of the log at which such commands were given."""
-    return np.array([_at(log, row) for row in _guiding(log, commands)], np.int64)
+    """Return the rows of the log at which such commands were given, or a pilot took over."""
+    given = [_at(log, row) for row in _guiding(log, commands)]
+    return np.array(sorted([*given, *_pilot_rows(log, commands)]), np.int64)
 
 
 def _at(log: Log, row: CommandRow) -> int:
     return min(int(np.searchsorted(log.time_us, np.uint64(row.time_us))), max(log.rows - 1, 0))
+
+
+def _pilot_rows(log: Log, commands: Sequence[CommandRow]) -> list[int]:
+    """Return the rows at which a vehicle entered a pilot's mode and then was in the air."""
+    modes, places = log.get("nav_state"), log.get("pos_ned")
+    if modes is None or places is None or not log.rows or not commands:
+        return []
+    down_m = places[:, 2]
+    entries = np.flatnonzero(np.diff(np.isin(modes, PILOTED).astype(np.int64), prepend=0) > 0)
+    return [at for at in entries.tolist() if down_m[at:].min() < down_m.max() - TAKEN_OFF_M]
 
 
 def _guiding(log: Log, commands: Iterable[CommandRow]) -> list[CommandRow]:
@@ -108,18 +122,10 @@ def _counts(log: Log, row: CommandRow, armed: npt.NDArray[np.uint8]) -> bool:
     """Return whether a command is one that the flight was to obey; a mode selected while disarmed is none."""
     at, is_accepted = _at(log, row), row.result.is_accepted
     if isinstance(row.command, Arm):
-        if not is_accepted:
-            return not armed[at:].any()
-        modes, after = log.get("nav_state"), min(at + 1, log.rows - 1)
-        return modes is not None and modes[after] in PILOTED and _leaves_the_ground(log, at)
+        return not is_accepted and not armed[at:].any()
     if isinstance(row.command, SetMode) and row.command.nav_state in REQUESTED_ELSEWHERE:
         return False
     return is_accepted and (_is_takeoff(row) or bool(armed[at]))
-
-
-def _leaves_the_ground(log: Log, at: int) -> bool:
-    down_m = log["pos_ned"][at:, 2]
-    return bool(down_m.min() < down_m[0] - TAKEN_OFF_M)
 
 
 def _is_takeoff(row: CommandRow) -> bool:
@@ -128,15 +134,21 @@ def _is_takeoff(row: CommandRow) -> bool:
 
 def last_guidance(log: Log, commands: Sequence[CommandRow]) -> Guidance | None:
     """Return the last of these commands, and whether the flight ended at its goal."""
-    rows = _guiding(log, commands)
+    rows, entries = _guiding(log, commands), _pilot_rows(log, commands)
+    if entries and (not rows or entries[-1] >= _at(log, rows[-1])):
+        return Guidance("a pilot's mode", int(log.time_us[entries[-1]]) / 1e6)
     if not rows:
         return None
     last = rows[-1]
     goal = last.result.goal
-    kind = Takeoff if _is_takeoff(last) else type(last.command)
-    name = NAMES[Hold if kind is SetMode and goal is not None else kind]
     miss = "" if goal is None or "pos_ned" not in log else _miss(log, last, goal, commands)
-    return Guidance(name, last.time_us / 1e6, miss)
+    return Guidance(_name(last), last.time_us / 1e6, miss)
+
+
+def _name(row: CommandRow) -> str:
+    if _is_takeoff(row):
+        return NAMES[Takeoff]
+    return NAMES[Hold if isinstance(row.command, GoTo) and row.command.stops else type(row.command)]
 
 
 def _miss(log: Log, row: CommandRow, goal: Goal, commands: Iterable[CommandRow]) -> str:
@@ -144,7 +156,7 @@ def _miss(log: Log, row: CommandRow, goal: Goal, commands: Iterable[CommandRow])
     at, places = _at(log, row), log["pos_ned"]
     error_m, error_up_m = _estimate_errors_m(log)
     stop_m = stop_up_m = 0.0
-    if "vel_ned" in log and not isinstance(row.command, GoTo | Orbit) and not _is_takeoff(row):
+    if "vel_ned" in log and _name(row) == NAMES[Hold]:
         stop_m, stop_up_m = stopping_m(log, at), stopping_m(log, at, slice(2, 3))
     (first_m, first_up_m), (away_m, up_m) = (_off(places[i].tolist(), goal) for i in (at, -1))
     is_there = away_m <= _allowed_m(first_m, MISS_M) + stop_m + error_m

@@ -60,6 +60,10 @@ ADDED = (
     Parameter("COM_SPOOLUP_TIME", "float", 1.0, 0.0, 30.0, "s"),
     Parameter("COM_OBL_RC_ACT", "int32", 0, 0, 7),
     Parameter("COM_RC_LOSS_T", "float", 0.5, 0.0, 35.0, "s"),
+    Parameter("COM_FAIL_ACT_T", "float", 5.0, 0.0, 25.0, "s"),
+    Parameter("COM_RCL_EXCEPT", "int32", 0, 0, 31),
+    Parameter("MAN_DEADZONE", "float", 0.1, 0.0, 1.0),
+    Parameter("MAN_OVERRIDE_SPD", "float", 1.0, -1.0, 10.0, "1/s"),
 )
 
 SITL_DEFAULTS: Mapping[str, float | int] = MappingProxyType(

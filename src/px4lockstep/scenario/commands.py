@@ -118,13 +118,39 @@ class Hold(FlightCommand):
 
 @dataclass(frozen=True)
 class GoTo(FlightCommand):
-    """Fly to a place and hold there; NaN keeps the current value."""
+    """Fly to a place and hold there; NaN keeps the current value, and without any the vehicle stops.
+
+    If it may not change the mode, it is refused in other modes than Hold.
+    """
 
     lat_deg: float = math.nan
     lon_deg: float = math.nan
     alt_amsl_m: float = math.nan
     yaw_rad: float = math.nan
     speed_m_s: float = math.nan
+    changes_mode: bool = True
+
+    @property
+    def stops(self) -> bool:
+        """Whether it gives no place, altitude or heading."""
+        has_place = math.isfinite(self.lat_deg) and math.isfinite(self.lon_deg)
+        return not (has_place or math.isfinite(self.alt_amsl_m) or math.isfinite(self.yaw_rad))
+
+
+@dataclass(frozen=True)
+class ChangeAltitude(FlightCommand):
+    """Change the altitude above sea level in Hold; NaN: the current one."""
+
+    alt_amsl_m: float = math.nan
+
+
+@dataclass(frozen=True)
+class SetRoi(FlightCommand):
+    """Look at a place during a mission; NaN: at none."""
+
+    lat_deg: float = math.nan
+    lon_deg: float = math.nan
+    alt_amsl_m: float = math.nan
 
 
 @dataclass(frozen=True)

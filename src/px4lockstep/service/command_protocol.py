@@ -27,6 +27,8 @@ from px4lockstep.service.vehicle import Vehicle
 
 NUMBERS = COMMAND_INT, COMMAND_LONG, SET_MODE = (75, 76, 11)
 DO_SET_MODE, START_MISSION = 176, 300
+CHANGES_MODE = 1
+"""Bit of MAV_DO_REPOSITION_FLAGS."""
 FORCE = 21196.0
 """Second parameter of MAV_CMD_COMPONENT_ARM_DISARM that skips checks, or stops the motors in flight."""
 FORCE_REBOOT = 20190226.0
@@ -80,7 +82,16 @@ def _takeoff(given: Given, _: Vehicle) -> Sequence[FlightCommand]:
 def _reposition(given: Given, _: Vehicle) -> Sequence[FlightCommand]:
     speed_m_s = given.params[0] if given.params[0] > 0.0 else math.nan
     place = (given.lat_deg, given.lon_deg, given.alt_amsl_m)
-    return (commands.GoTo(*place, yaw_rad=given.params[3], speed_m_s=speed_m_s),)
+    flags = int(given.params[1]) if math.isfinite(given.params[1]) else 0
+    return (commands.GoTo(*place, given.params[3], speed_m_s, changes_mode=bool(flags & CHANGES_MODE)),)
+
+
+def _change_altitude(given: Given, _: Vehicle) -> Sequence[FlightCommand]:
+    return (commands.ChangeAltitude(given.params[0]),)
+
+
+def _set_roi(given: Given, _: Vehicle) -> Sequence[FlightCommand]:
+    return (commands.SetRoi(given.lat_deg, given.lon_deg, given.alt_amsl_m),)
 
 
 def _orbit(given: Given, _: Vehicle) -> Sequence[FlightCommand]:
@@ -133,7 +144,10 @@ KINDS: dict[int, Callable[[Given, Vehicle], Sequence[FlightCommand] | int]] = {
     DO_SET_MODE: _set_mode,
     178: _change_speed,
     179: _set_home,
+    186: _change_altitude,
     192: _reposition,
+    195: _set_roi,
+    197: _always(commands.SetRoi()),
     224: _set_current,
     245: _always(),  # PREFLIGHT_STORAGE: parameters are kept as long as the vehicle
     246: _reboot,

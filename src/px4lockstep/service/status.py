@@ -81,6 +81,7 @@ class Now:
     time_us: int
     nav_state: int
     why_not_armable: str
+    failsafe_delay_s: float
     home_ned: Vector
     wind_ned: Vector
     acc_body: Vector
@@ -130,6 +131,8 @@ class VehicleStatus:
         """PX4's `nav_state`; while disarmed, the mode that is selected."""
         self.why_not_armable = now.why_not_armable
         """Why it can't be armed; empty if it can."""
+        self.failsafe_delay_s = now.failsafe_delay_s
+        """For how long it will still hold before a failsafe returns or lands; 0 if none is due."""
         self.home_ned = now.home_ned
         self.wind_ned = now.wind_ned
         """The true wind."""
@@ -310,6 +313,7 @@ class StatusReader:
             time_us=time_us,
             nav_state=nav_state,
             why_not_armable=session.why_not_armable(core, simulation.time_us),
+            failsafe_delay_s=session.failsafe_delay_s(core, simulation.time_us),
             home_ned=session.home_ned(core),
             wind_ned=tuple(self._inputs["wind_ned"][0].tolist()),
             acc_body=self._specific_force(),

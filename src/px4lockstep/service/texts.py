@@ -2,12 +2,13 @@
 
 from dataclasses import dataclass
 
-from px4lockstep.scenario.commands import CommandResult, CommandRow, Disarm
+from px4lockstep.scenario.commands import CommandRow, Disarm, Sticks
 from px4lockstep.service.status import COMPLETE, ON_GROUND, VehicleStatus
 
 EMERGENCY, CRITICAL, WARNING, INFO = 0, 2, 4, 6
 """MAVLink's MAV_SEVERITY."""
 BATTERY = {1: "Low battery level", 2: "Critical battery level", 3: "Emergency battery level"}
+FAILSAFE = "Failsafe activated"
 
 
 @dataclass(frozen=True)
@@ -18,9 +19,10 @@ class StatusText:
     text: str
 
 
-def text_of_result(result: CommandResult) -> StatusText | None:
+def text_of(row: CommandRow) -> StatusText | None:
     """Return the message about a command's result, if it has one."""
-    return StatusText(CRITICAL, result.text) if result.text else None
+    severity = INFO if isinstance(row.command, Sticks) else CRITICAL
+    return StatusText(severity, row.result.text) if row.result.text else None
 
 
 def texts_between(
@@ -41,8 +43,10 @@ def texts_between(
     for one, other in zip(before.batteries, now.batteries, strict=False):
         if other.warning > one.warning:
             found.append(StatusText(CRITICAL, BATTERY[other.warning]))
-    if now.failsafe and not before.failsafe:
-        found.append(StatusText(CRITICAL, "Failsafe activated"))
+    if now.failsafe_delay_s > 0.0 and before.failsafe_delay_s == 0.0:
+        found.append(StatusText(CRITICAL, f"{FAILSAFE}: entering Hold for {now.failsafe_delay_s:.0f} seconds"))
+    elif now.failsafe and (not before.failsafe or before.failsafe_delay_s > 0.0 == now.failsafe_delay_s):
+        found.append(StatusText(CRITICAL, FAILSAFE))
     if now.mission.state == COMPLETE and before.mission.state != COMPLETE:
         found.append(StatusText(INFO, "Mission finished"))
     if now.is_crashed and not before.is_crashed:

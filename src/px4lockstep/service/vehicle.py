@@ -28,7 +28,7 @@ from px4lockstep.part import Part
 from px4lockstep.scenario import commands
 from px4lockstep.scenario.commands import UNSUPPORTED, CommandResult, CommandRow, FlightCommand
 from px4lockstep.service.status import ON_GROUND, GeoPoint, LandedWatch, StatusReader, Uploads, VehicleStatus
-from px4lockstep.service.texts import INFO, StatusText, text_of_result, texts_between
+from px4lockstep.service.texts import INFO, StatusText, text_of, texts_between
 from px4lockstep.spec.build import Flight, build
 from px4lockstep.spec.load import change_spec
 from px4lockstep.spec.own_parts import changed_copy
@@ -61,10 +61,8 @@ def served_spec(spec: Spec) -> Spec:
         "scenario": spec.scenario.model_copy(update=update),
         "px4": spec.px4.model_copy(update={"mission_path": None} | _unless_given(spec.px4, defaults="sitl")),
     }
-    if spec.autopilot.kind == "builtin":
-        own = _unless_given(spec.autopilot, hover_thrust_estimate=True)
-        tables["autopilot"] = spec.autopilot.model_copy(update=own)
-    return changed_copy(spec, tables)
+    own = _unless_given(spec.autopilot, hover_thrust_estimate=True)
+    return changed_copy(spec, tables | {"autopilot": spec.autopilot.model_copy(update=own)})
 
 
 def _unless_given(part: Part, **values: Any) -> dict[str, Any]:
@@ -254,7 +252,7 @@ class Vehicle:
 
     def _note(self, row: CommandRow) -> None:
         """Note a command that was given: its message, and what it uploaded."""
-        text = text_of_result(row.result)
+        text = text_of(row)
         self._say([text] if text is not None else [])
         if not row.result.is_accepted:
             return

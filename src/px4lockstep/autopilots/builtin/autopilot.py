@@ -32,6 +32,7 @@ from px4lockstep.autopilots.builtin.rally import write_rally
 from px4lockstep.autopilots.builtin.rate_control import write_rate_control
 from px4lockstep.autopilots.builtin.schedule import MAX_RATE_HZ, check_rates, effective_rates, period_us
 from px4lockstep.autopilots.builtin.session import BuiltinSession
+from px4lockstep.autopilots.builtin.sticks import write_sticks
 from px4lockstep.autopilots.builtin.takeoff import write_takeoff
 from px4lockstep.autopilots.kinds import KINDS
 from px4lockstep.autopilots.px4_library.parameters import ca_parameters
@@ -211,6 +212,7 @@ class Builtin(NativeAutopilot):
         write_flight_task(record["flight_task"], p)
         write_offboard(record["offboard"], p)
         write_guided(record["guided"], p)
+        write_sticks(record["sticks"], p)
         write_takeoff(record["takeoff"], p)
         write_hover_thrust(record["hover"], p, self.hover_thrust_estimate and p["MPC_USE_HTE"] == 1)
         write_position_control(record["position"], p)

@@ -19,6 +19,10 @@ Failsafes in flight, by descending priority; a later one does not override an ea
   no failsafe.
 
 Later requests are obeyed again, so that the pilot can take over. Arming is never denied.
+
+A vehicle that takes commands holds for COM_FAIL_ACT_T before a failsafe of the battery, the geofence or the sticks
+(`sticks`) returns or lands, as PX4 does, so that a client can react. It does not hold if a failsafe returns or lands
+already, and a vehicle that lands does not return. Others act at once: there is nobody to react.
 """
 
 from typing import Any
@@ -30,13 +34,16 @@ from px4lockstep.autopilots.area import Area
 from px4lockstep.autopilots.builtin.navigator import WORK_START_RETURN
 from px4lockstep.autopilots.builtin.parameters import Params
 from px4lockstep.autopilots.builtin.vectors import has_position, heading_of
-from px4lockstep.autopilots.fence import FENCE, HOLD, TERMINATE, WARN, leaves, mode_of_action, write_fence
+from px4lockstep.autopilots.fence import FENCE, TERMINATE, WARN, leaves, mode_of_action, write_fence
 from px4lockstep.jit import kernel, record
 
 # By severity: a failsafe does not override a more severe one.
 NO_FAILSAFE, GEOFENCE_FAILSAFE, BATTERY_FAILSAFE, MOTOR_FAILSAFE, POSITION_FAILSAFE = (np.int64(i) for i in range(5))
 
 POSITION_LOSS_US = 1_000_000
+
+LEAST_DELAY_S = 0.1
+"""A shorter COM_FAIL_ACT_T is no delay."""
 
 CRITICAL = 2
 EMERGENCY = 3
@@ -46,6 +53,7 @@ COMMANDER = record(
         ("n_batteries low_battery_action", "i8"),
         ("disarm_land_us", "i8"),  # below 0: never
         ("disarm_preflight_us", "i8"),  # below 0: never
+        ("delay_us", "i8"),  # COM_FAIL_ACT_T
         ("fence", FENCE),
         ("is_armed", "i8"),
         ("armed_us", "i8"),  # time of arming
@@ -59,9 +67,11 @@ COMMANDER = record(
         ("battery_warning", "i8"),
         ("needs_no_position", "i8"),  # the setpoint in setpoint mode controls neither position nor velocity
         ("takes_commands", "i8"),  # disarms after COM_DISARM_PRFLT
+        ("due_us due_mode", "i8"),  # end of the hold before a failsafe, and its mode; 0: none
     ],
     state="is_armed armed_us is_armed_in_air mode failsafe acted missions asked_arm asked_mission asked_return "
-    "asked_land has_flown landed_since_us lost_since_us battery_warning needs_no_position takes_commands",
+    "asked_land has_flown landed_since_us lost_since_us battery_warning needs_no_position takes_commands "
+    "due_us due_mode",
 )
 
 
@@ -75,6 +85,7 @@ def disarm(c):
     c.has_flown = 0
     c.battery_warning = 0
     c.fence.is_outside = 0
+    c.due_us = 0
 
 
 @kernel
@@ -103,6 +114,7 @@ def ask(c, mode):
     c.mode = mode
     c.failsafe = NO_FAILSAFE
     c.acted = NO_FAILSAFE
+    c.due_us = 0
 
 
 @kernel
@@ -116,7 +128,30 @@ def fail_safe(c, failsafe, mode):
 
 
 @kernel
-def watch_battery(c, bus):
+def fail_safe_later(c, t_us, failsafe, mode, can_hold):
+    """Trigger a failsafe; if it returns or lands, hold first."""
+    if c.takes_commands != 0 and mode == requests.RETURN_MODE and c.mode == requests.LAND_MODE:
+        mode = requests.MANUAL_MODE
+    is_delayed = c.takes_commands != 0 and c.delay_us > 0 and can_hold and mode != c.mode
+    is_delayed = is_delayed and (mode == requests.RETURN_MODE or mode == requests.LAND_MODE)
+    if c.acted > failsafe or not (is_delayed and (c.acted == NO_FAILSAFE or c.mode == requests.LOITER_MODE)):
+        fail_safe(c, failsafe, mode)
+        return
+    c.due_mode = requests.LAND_MODE if c.due_us != 0 and c.due_mode == requests.LAND_MODE else mode
+    c.due_us = c.due_us if c.due_us != 0 else t_us + c.delay_us
+    fail_safe(c, failsafe, requests.LOITER_MODE)
+
+
+@kernel
+def end_hold(c, t_us, can_hold):
+    """Return or land at the end of the hold before a failsafe, or when the position to hold is lost."""
+    if c.due_us != 0 and (t_us >= c.due_us or not can_hold):
+        c.due_us = 0
+        c.mode = c.due_mode
+
+
+@kernel
+def watch_battery(c, t_us, bus):
     """React when the worst battery's warning level rises."""
     warning = 0
     for j in range(c.n_batteries):
@@ -128,7 +163,7 @@ def watch_battery(c, bus):
     if warning >= CRITICAL and c.low_battery_action != 0 and c.mode != requests.LAND_MODE:
         lands = c.low_battery_action == 2 or (c.low_battery_action == 3 and warning >= EMERGENCY)
         mode = requests.LAND_MODE if lands else requests.RETURN_MODE
-    fail_safe(c, BATTERY_FAILSAFE, mode)
+    fail_safe_later(c, t_us, BATTERY_FAILSAFE, mode, has_position(bus.estimate))
 
 
 @kernel
@@ -167,13 +202,14 @@ def command(c, t_us, bus, is_landed, is_flying, nav):
     if is_landed and (is_done or (stays and t_us - c.armed_us >= c.disarm_preflight_us)):
         disarm(c)
     elif c.has_flown != 0:
-        watch_battery(c, bus)
+        end_hold(c, t_us, has_position(bus.estimate))
+        watch_battery(c, t_us, bus)
         if c.fence.is_on != 0 and leaves(c.fence, t_us, bus.estimate) and c.fence.action != WARN:
             if c.fence.action == TERMINATE:
                 disarm(c)
-            if c.fence.action == HOLD and c.takes_commands != 0:
+            fail_safe_later(c, t_us, GEOFENCE_FAILSAFE, mode_of_action(c.fence.action), has_position(bus.estimate))
+            if c.mode == requests.LOITER_MODE and c.takes_commands != 0:
                 nav.mode = requests.MANUAL_MODE  # hold here, even if it is holding or flying to a place already
-            fail_safe(c, GEOFENCE_FAILSAFE, mode_of_action(c.fence.action))
         watch_position(c, t_us, bus.estimate)
 
 
@@ -181,6 +217,7 @@ def write_commander(c: Any, p: Params, n_batteries: int, area: Area) -> None:
     """Write the commander parameters."""
     c["n_batteries"] = n_batteries
     c["low_battery_action"] = p["COM_LOW_BAT_ACT"]
+    c["delay_us"] = round(p["COM_FAIL_ACT_T"] * 1e6) if p["COM_FAIL_ACT_T"] > LEAST_DELAY_S else 0
     write_fence(c["fence"], area, p)
     for name, param in (("disarm_land_us", "COM_DISARM_LAND"), ("disarm_preflight_us", "COM_DISARM_PRFLT")):
         c[name] = round(p[param] * 1e6) if p[param] > 0.0 else -1

@@ -72,6 +72,8 @@ FLIGHT_TASK = record(
 
 ON_LEG, PAST_TARGET, BEFORE_START, ASIDE = (np.int64(i) for i in range(4))
 
+GUIDED_TASK = np.int64(2)
+"""Value of `is_active` while the orbit or sticks write the setpoint; the task starts anew after it."""
 GROUND_SPEED_M_S = 0.7
 BLIND_DESCENT_M_S2 = 0.3
 """Downward acceleration without a valid position; PX4's value."""

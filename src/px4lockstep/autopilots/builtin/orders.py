@@ -15,9 +15,11 @@ import numpy as np
 from px4lockstep.autopilots import requests
 from px4lockstep.autopilots.builtin.commander import CRITICAL, NO_FAILSAFE
 from px4lockstep.autopilots.builtin.flight_task import LOITER
-from px4lockstep.autopilots.builtin.guided import is_piloted
 from px4lockstep.autopilots.builtin.offboard import needs_position
-from px4lockstep.autopilots.builtin.vectors import has_position, heading_of
+from px4lockstep.autopilots.builtin.region_of_interest import LOCATION_ROI, NO_ROI
+from px4lockstep.autopilots.builtin.sticks import is_piloted, note_motion
+from px4lockstep.autopilots.builtin.vectors import has_position
+from px4lockstep.autopilots.fence import WARN, is_beyond
 from px4lockstep.environment.projection import MapProjection
 from px4lockstep.errors import InputError
 from px4lockstep.jit import interpreted, view
@@ -44,6 +46,15 @@ MODE_NAMES = {
 """The modes that it has, with PX4's names."""
 NO_ARMING = (requests.RETURN_MODE, requests.LAND_MODE, requests.DESCEND_MODE, requests.ORBIT_MODE)
 """Modes in which PX4 refuses to arm."""
+OVERRIDABLE = (
+    requests.MISSION_MODE,
+    requests.LOITER_MODE,
+    requests.RETURN_MODE,
+    requests.LAND_MODE,
+    requests.TAKEOFF_MODE,
+    requests.OFFBOARD_MODE,
+)
+"""Modes in which a pilot takes over by moving the sticks."""
 COUNTERS = {
     int(requests.MISSION_MODE): "mission",
     int(requests.RETURN_MODE): "return_home",
@@ -109,6 +120,8 @@ class Orders:
             commands.Hold: lambda _, t_us: self.select(int(requests.LOITER_MODE), t_us),
             commands.StartMission: lambda _, t_us: self.select(int(requests.MISSION_MODE), t_us),
             commands.GoTo: self._go_to,
+            commands.ChangeAltitude: self._change_altitude,
+            commands.SetRoi: self._set_roi,
             commands.Orbit: self._orbit,
             commands.ChangeSpeed: self._change_speed,
             commands.SetHome: self._set_home,
@@ -160,8 +173,8 @@ class Orders:
         """Return why a mode can't be flown at this time; empty if it can."""
         pilot = self._pilot
         if interpreted(is_piloted)(mode):
-            guided = pilot.guided
-            if guided.sticks_us == 0 or time_us - int(guided.sticks_us) >= int(guided.loss_us):
+            sticks = pilot.sticks
+            if sticks.received_us == 0 or time_us - int(sticks.received_us) >= int(sticks.loss_us):
                 return "No manual control input"
             return "" if self.has_position or mode not in (1, 2) else "No valid position estimate"
         if mode == requests.OFFBOARD_MODE:
@@ -249,7 +262,7 @@ class Orders:
     def _enter(self, mode: int) -> None:
         """Change the mode, and clear failsafes."""
         commander = self._pilot.commander
-        commander.mode, commander.failsafe, commander.acted = mode, NO_FAILSAFE, NO_FAILSAFE
+        commander.mode, commander.failsafe, commander.acted, commander.due_us = mode, NO_FAILSAFE, NO_FAILSAFE, 0
 
     def _take_off(self, command: commands.Takeoff, time_us: int) -> CommandResult:
         nav, here = self._pilot.navigator, self._bus.estimate.pos_ned
@@ -267,22 +280,58 @@ class Orders:
     # -- guided flight -------------------------------------------------------------------------------------------
 
     def _go_to(self, command: commands.GoTo, time_us: int) -> CommandResult:
+        if not command.changes_mode and self.mode != requests.LOITER_MODE:
+            return CommandResult(DENIED)
         if not self._is_armed:  # as PX4: it is accepted, and has no effect
             return self.select(int(requests.LOITER_MODE), time_us)
         if why := self.why_not(int(requests.LOITER_MODE), time_us):
             return refused(f"Reposition is currently not possible: {why}")
-        nav, leg, estimate = self._pilot.navigator, self._pilot.navigator.leg, self._bus.estimate
-        leg.target[:] = self._place.local(command.lat_deg, command.lon_deg, command.alt_amsl_m, self._held_ned)
+        if command.stops:
+            self._pilot.navigator.mode = requests.MANUAL_MODE  # hold here, even if it flies to a place
+            self._enter(int(requests.LOITER_MODE))
+            return CommandResult(goal=self._goal(self._bus.estimate.pos_ned))
+        held, here = self._held_ned, self._bus.estimate.pos_ned
+        place = self._place.local(
+            command.lat_deg, command.lon_deg, command.alt_amsl_m, (held[0], held[1], float(here[2]))
+        )
+        return self._hold_at(place, command.yaw_rad, command.speed_m_s, "Reposition")
+
+    def _change_altitude(self, command: commands.ChangeAltitude, time_us: int) -> CommandResult:
+        if self.mode != requests.LOITER_MODE:
+            return refused("")
+        if not self._is_armed:
+            return CommandResult()
+        if why := self.why_not(int(requests.LOITER_MODE), time_us):
+            return refused(f"Altitude change is currently not possible: {why}")
+        held, here = self._held_ned, self._bus.estimate.pos_ned
+        down_m = self._place.local(math.nan, math.nan, command.alt_amsl_m, here)[2]
+        return self._hold_at((float(held[0]), float(held[1]), down_m), math.nan, math.nan, "Altitude change")
+
+    def _hold_at(self, place: tuple[float, float, float], yaw_rad: float, speed_m_s: float, what: str) -> CommandResult:
+        """Fly to a place and hold there; outside of the geofence, hold and say so, as PX4."""
+        nav, leg, fence = self._pilot.navigator, self._pilot.navigator.leg, self._pilot.commander.fence
+        is_fenced = bool(fence.is_on) and int(fence.action) not in (0, WARN)
+        if is_fenced and interpreted(is_beyond)(fence, place[0], place[1], -place[2]):
+            self._enter(int(requests.LOITER_MODE))
+            return CommandResult(text=f"{what} is outside geofence", goal=self._goal(place))
+        leg.target[:] = place
         leg.kind, leg.is_valid, leg.has_start, leg.has_next = LOITER, 1, 0, 0
-        leg.yaw = command.yaw_rad
-        if not math.isfinite(command.lat_deg) and not math.isfinite(command.yaw_rad):
-            leg.yaw = interpreted(heading_of)(estimate)
+        leg.yaw = yaw_rad
         leg.radius_m = nav.acceptance_m
-        leg.cruise_m_s = command.speed_m_s if command.speed_m_s > 0.0 else math.nan
+        leg.cruise_m_s = speed_m_s if speed_m_s > 0.0 else math.nan
         nav.mode = requests.LOITER_MODE
         nav.is_reached, nav.is_yaw_reached = 0, 0
         self._enter(int(requests.LOITER_MODE))
         return CommandResult(goal=self._goal(leg.target))
+
+    def _set_roi(self, command: commands.SetRoi, _: int) -> CommandResult:
+        """Look at a place in Mission mode; in other modes PX4 turns a gimbal only."""
+        nav = self._pilot.navigator
+        nav.roi = NO_ROI
+        if math.isfinite(command.lat_deg) and math.isfinite(command.lon_deg):
+            nav.roi_ne[:] = self._place.projection.to_local(command.lat_deg, command.lon_deg)
+            nav.roi, nav.roi_offset = LOCATION_ROI, 0.0
+        return CommandResult()
 
     def _orbit(self, command: commands.Orbit, time_us: int) -> CommandResult:
         if not self._is_airborne or (why := self.why_not(int(requests.LOITER_MODE), time_us)):
@@ -360,6 +409,17 @@ class Orders:
         values = (command.roll, command.pitch, command.yaw, command.throttle)
         if not all(-1.0 <= value <= 1.0 for value in values):
             return CommandResult(DENIED, "sticks must be within -1 and 1")
-        self._pilot.guided.sticks[:] = values
-        self._pilot.guided.sticks_us = time_us
-        return CommandResult()
+        sticks, mode = self._pilot.sticks, self.mode
+        moves = interpreted(note_motion)(sticks, time_us, *values)
+        sticks.positions[:] = values
+        sticks.received_us = time_us
+        if not (moves and self._is_armed and self._may_take_over(mode)):
+            return CommandResult()
+        self._enter(int(requests.POSITION_MODE if self.has_position else requests.ALTITUDE_MODE))
+        return CommandResult(text="Pilot took over using sticks")
+
+    def _may_take_over(self, mode: int) -> bool:
+        """Return whether moved sticks change the mode, which PX4 does not allow during the hold before a failsafe."""
+        commander = self._pilot.commander
+        is_held = bool(commander.due_us) or (bool(commander.acted) and mode == requests.LOITER_MODE)
+        return mode in OVERRIDABLE and not is_held and (not commander.acted or bool(commander.delay_us))

@@ -194,6 +194,11 @@ class BuiltinSession(Session):
         """Return why the vehicle can't be armed; empty if it can."""
         return self.orders(core).why_not_armable(time_us)
 
+    def failsafe_delay_s(self, core: Record, time_us: int) -> float:
+        """Return for how long the vehicle will still hold before a failsafe returns or lands; 0 if none is due."""
+        due_us = int(core["builtin"]["commander"]["due_us"][0])
+        return max(0, due_us - time_us) / 1e6
+
     def home_ned(self, core: Record) -> tuple[float, float, float]:
         """Return where home is in the local frame."""
         north_m, east_m, down_m = core["builtin"]["navigator"]["rally"]["home_ned"][0].tolist()

@@ -14,9 +14,6 @@ from px4lockstep.autopilots.builtin.guided import (
     GUIDED,
     begin_guided,
     fly_orbit,
-    fly_sticks,
-    stick_setpoint,
-    watch_sticks,
 )
 from px4lockstep.autopilots.builtin.land_detector import LAND_DETECTOR, detect_land
 from px4lockstep.autopilots.builtin.motor_failure import MOTOR_FAILURE, reset_motor_failure, watch_motors
@@ -29,6 +26,7 @@ from px4lockstep.autopilots.builtin.offboard import (
 )
 from px4lockstep.autopilots.builtin.rate_control import RATE_CONTROL, control_rates, reset_rate_control
 from px4lockstep.autopilots.builtin.schedule import MODULE, is_due
+from px4lockstep.autopilots.builtin.sticks import STICKS, begin_sticks, fly_sticks, stick_setpoint, watch_sticks
 from px4lockstep.autopilots.builtin.takeoff import DISARMED, FLIGHT, RAMPUP, TAKEOFF, speed_up_limit, update_takeoff
 from px4lockstep.autopilots.builtin.vectors import clamp, has_position, is_finite
 from px4lockstep.autopilots.requests import (
@@ -72,6 +70,7 @@ BUILTIN = record(
         ("navigator", NAVIGATOR),
         ("offboard", OFFBOARD),
         ("guided", GUIDED),
+        ("sticks", STICKS),
     ],
     state="has_attitude_sp collective",
 )
@@ -91,7 +90,7 @@ def run_flight_task(a, t_us, estimate, has_height):
         return
     if a.commander.mode == STABILIZED_MODE or a.commander.mode == ACRO_MODE:
         position_control.ask_for_nothing(task.setpoint)
-        stick_setpoint(a.guided, a.offboard.setpoint, a.period_s)
+        stick_setpoint(a.sticks, a.commander.mode, a.offboard.setpoint, estimate, a.position.hover_thrust, a.period_s)
         task.is_active = 0
         return
     if a.commander.mode == DESCEND_MODE or not has_position(estimate):
@@ -101,7 +100,8 @@ def run_flight_task(a, t_us, estimate, has_height):
         fly_orbit(a.guided, task, estimate, a.period_s)
         return
     if a.commander.mode == POSITION_MODE or a.commander.mode == ALTITUDE_MODE:
-        fly_sticks(a.guided, task, estimate, a.period_s)
+        is_flying = a.takeoff.state >= RAMPUP
+        fly_sticks(a.sticks, a.commander.mode, task, estimate, a.position.tilt_max_rad, is_flying, a.period_s)
         return
     if task.is_active != 1:
         flight_task.activate_task(task, estimate)
@@ -267,11 +267,12 @@ def step_builtin(a, t_us, bus, given):
     command(a.commander, t_us, bus, is_landed, is_flying, a.navigator)
     if given.requests > 0:
         follow_requests(a.commander, a.offboard, t_us, given, estimate)
-    watch_sticks(a.commander, a.guided, t_us)
+    watch_sticks(a.commander, a.sticks, t_us, has_position(estimate))
     mode = a.commander.mode if a.commander.is_armed != 0 else MANUAL_MODE
     is_automatic = mode != MANUAL_MODE
     if mode != a.guided.mode:
         begin_guided(a.guided, mode, estimate)
+        begin_sticks(a.sticks, estimate)
     kind = a.offboard.setpoint.kind if mode == OFFBOARD_MODE else TRAJECTORY
     if mode in (STABILIZED_MODE, ACRO_MODE):
         kind = ATTITUDE if mode == STABILIZED_MODE else RATES
