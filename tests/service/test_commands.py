@@ -4,6 +4,8 @@ import math
 
 import pytest
 
+from px4lockstep.scenario.commands import Item, SetMission
+
 NAN = math.nan
 HOLD, LAND, RETURN, ORBIT, POSITION = 4, 18, 5, 21, 2
 
@@ -83,6 +85,48 @@ def test_orbit_circles_its_centre(served, client):
         served.run(1.0)
         assert math.hypot(*status(client).pos_ned[:2]) == pytest.approx(10.0, abs=1.5)
         assert math.hypot(*status(client).vel_ned[:2]) == pytest.approx(2.0, abs=0.7)
+    shown = client.expect("ORBIT_EXECUTION_STATUS")
+    assert (shown.radius, shown.frame, shown.z) == (10.0, 0, pytest.approx(498.0, abs=0.1))
+    assert (shown.x, shown.y) == (pytest.approx(x, abs=2), pytest.approx(y, abs=2))
+    client.received.clear()
+    served.run(5.0)
+    assert 24 <= len([m for m in client.received if m.get_type() == "ORBIT_EXECUTION_STATUS"]) <= 26  # 5 Hz
+    assert client.set_mode(4, 3) == 0
+    served.run(0.5)
+    client.expect_none("ORBIT_EXECUTION_STATUS")
+
+
+def test_altitude_region_of_interest_and_go_to_flags(served, client):
+    """186 in Hold only, 192 without a change of mode likewise, 195 and 197 always, 84 not on a multicopter."""
+    fly(client)
+    assert client.command(186, 498.0) == 0
+    served.run(10.0)
+    assert -status(client).pos_ned[2] == pytest.approx(10.0, abs=0.7)
+    x, y = round(47.397742e7) + 3_000, round(8.545594e7)
+    assert client.command_int(195, 5, (0.0, 0.0, 0.0, 0.0), x, y, 488.0) == 0
+    assert client.command(197) == 0
+    assert client.command_int(34, 5, (10.0, 2.0, 0.0, NAN), x, y, 498.0) == 0
+    assert client.command(186, 495.0) == 1
+    assert client.command_int(192, 5, (-1.0, 0.0, 0.0, NAN), x, y, 498.0) == 2
+    assert client.command_int(192, 5, (-1.0, 1.0, 0.0, NAN), x, y, 498.0) == 0
+    served.run(15.0)
+    assert status(client).pos_ned[0] == pytest.approx(33.4, abs=1.0)
+
+
+def test_a_go_to_outside_the_fence_is_accepted_with_a_text(served, client):
+    """As by PX4, whose commander accepts it and whose navigator does not fly it."""
+    fly(client)
+    assert client.command(420, 0.0) == 3
+    client.send("param_set", served.instance + 1, 1, b"GF_MAX_HOR_DIST", 20.0, 9)
+    served.run(0.5)
+    client.received.clear()
+    place = (round(47.397742e7) + 5_000, round(8.545594e7), 498.0)
+    client.send("command_int", served.instance + 1, 1, 5, 192, 0, 0, -1.0, 1.0, 0.0, NAN, *place)
+    served.run(5.0)
+    assert [m.result for m in client.received if m.get_type() == "COMMAND_ACK"] == [0]
+    assert "Reposition is outside geofence" in client.texts
+    assert abs(status(client).pos_ned[0]) < 1.0
+    assert status(client).nav_state == HOLD
 
 
 def test_return_comes_back_and_lands(served, client):
@@ -188,6 +232,30 @@ def test_a_crash_does_not_end_the_service_and_a_reboot_resets_the_vehicle(served
     assert abs(status(client).pos_ned[2]) < 0.5
     fly(client)
     assert -status(client).pos_ned[2] == pytest.approx(2.5, abs=0.5)
+
+
+def test_a_reboot_keeps_parameters_and_missions_and_clients_stay_connected(served, client):
+    """What another client downloads afterwards is what the vehicle has, also if it was set in Python."""
+    other = served.client("ground", 255)
+    items = (Item(6, 22, (0.0, 0.0, 0.0, NAN), 47.397742, 8.545594, 10.0), Item(2, 20))
+    served.vehicle.submit(SetMission(items, 77))
+    client.send("param_set", served.instance + 1, 1, b"MIS_TAKEOFF_ALT", 4.0, 9)
+    served.run(0.5)
+    assert client.command(246, 1.0) == 0
+    served.run(1.5)
+    other.received.clear()
+    other.expect("HEARTBEAT", type=2)
+    assert other.expect("MISSION_CURRENT").total == 2
+    other.send("mission_request_list", served.instance + 1, 1, 0)
+    assert other.expect("MISSION_COUNT").count == 2
+    other.send("mission_request_int", served.instance + 1, 1, 1, 0)
+    other.send("mission_request_int", served.instance + 1, 1, 0, 0)
+    assert other.expect("MISSION_ITEM_INT", seq=0).command == 22
+    other.send("mission_ack", served.instance + 1, 1, 0, 0)
+    fly(client)
+    assert -status(client).pos_ned[2] == pytest.approx(4.2, abs=0.6)
+    assert client.set_mode(4, 4) == 0
+    assert served.vehicle.status.mission.state == 3
 
 
 def test_a_reboot_in_flight_is_refused(served, client):

@@ -6,6 +6,7 @@ import math
 import pytest
 from served import CALM, NAN, Flown, square
 
+import px4lockstep
 from px4lockstep.errors import InputError
 from px4lockstep.scenario.commands import (
     DENIED,
@@ -406,9 +407,10 @@ def test_numbers_out_of_range_are_denied_and_do_no_harm(flown):
 
 
 def test_an_orbit_circles_its_centre(flown):
-    """At its radius, speed and altitude, clockwise, facing the centre; PX4's limits are refused."""
+    """At its radius, speed and altitude, clockwise, facing the centre; a radius beyond PX4's limits is refused."""
     flown.take_off(5.0)
-    assert flown.give(Orbit(5.0, 10.0)).code == DENIED
+    assert flown.give(Orbit(0.5, 1.0)).code == DENIED
+    assert flown.give(Orbit(1001.0, 1.0)).code == DENIED
     flown.give_all(Orbit(12.0, 3.0, 0, *flown.place(10.0, 0.0, 9.0)))
     flown.fly(20.0)
     angles = []
@@ -424,6 +426,20 @@ def test_an_orbit_circles_its_centre(flown):
     assert all(turn > 0.1 for turn in turns)
     assert status.nav_state == ORBIT
     assert -status.pos_ned[2] == pytest.approx(9.0, abs=0.5)
+    assert flown.run.outcome.word == "flown"
+
+
+def test_an_orbit_is_not_faster_than_its_radius_allows_and_can_be_changed(flown):
+    """PX4 reduces the speed to an acceleration of 2 m/s²; numbers that are not given stay."""
+    flown.take_off(5.0)
+    flown.give_all(Orbit(-8.0, 10.0, 0, *flown.place(10.0, 0.0, 6.0)))
+    status = flown.fly(20.0)
+    assert math.hypot(*status.vel_ned[:2]) == pytest.approx(4.0, abs=0.5)
+    assert status.orbit[1] == -8.0
+    flown.give_all(Orbit(speed_m_s=2.0))
+    status = flown.fly(8.0)
+    assert math.hypot(status.pos_ned[0] - 10.0, status.pos_ned[1]) == pytest.approx(8.0, abs=1.0)
+    assert math.hypot(*status.vel_ned[:2]) == pytest.approx(2.0, abs=0.4)
     assert flown.run.outcome.word == "flown"
 
 
@@ -574,6 +590,36 @@ def test_a_crash_does_not_end_the_service_and_a_reset_begins_a_new_flight(flown)
     flown.give_all(Land())
     flown.until(lambda status: not status.armed, 20.0)
     assert flown.run.outcome.word == "flown"
+
+
+def test_a_reset_keeps_what_clients_changed(tmp_path):
+    """As a reboot of PX4; these are the first commands of the new flight, which replays to the same digest."""
+    with Flown(record=tmp_path, plots=False, overrides=CALM) as flown:
+        lat_deg, lon_deg, _ = flown.place(0.0, 40.0, 0.0)
+        flown.give_all(SetParam("MIS_TAKEOFF_ALT", 4.0), SetParam("NAV_DLL_ACT", 2), SetParam("MIS_TAKEOFF_ALT", 6.0))
+        flown.give_all(SetMission(square(flown), 7), fence_of(flown, 80.0), SetWind((3.0, 0.0, 0.0)))
+        flown.give_all(SetRally((Item(3, 5100, x=lat_deg, y=lon_deg),), 9))
+        flown.take_off()
+        flown.vehicle.submit(SetParam("MPC_XY_CRUISE", 4.0))
+        flown.give_all(Reset())
+        parameters, mission = flown.vehicle.parameters, flown.status.mission
+        names = ("MIS_TAKEOFF_ALT", "NAV_DLL_ACT", "MPC_XY_CRUISE")
+        assert [parameters[name] for name in names] == [6.0, 2, 4.0]
+        assert (mission.count, mission.mission_id, mission.rally_id, mission.state) == (4, 7, 9, 2)
+        assert math.hypot(*flown.status.wind_ned) == 0.0
+        flown.take_off()
+        assert -flown.fly(4.0).pos_ned[2] == pytest.approx(6.2, abs=0.5)
+        assert flown.give(GoTo(*flown.place(90.0, 0.0, 6.0))).text == "Reposition is outside geofence"
+        flown.give_all(StartMission())
+        flown.until(lambda status: status.mission.state == 5, 60.0)
+        flown.give_all(ClearMission(), Reset())
+        assert (flown.status.mission.count, flown.vehicle.parameters["MIS_TAKEOFF_ALT"]) == (0, 6.0)
+    folder = flown.vehicle.folders[1]
+    run = px4lockstep.read_run(folder)
+    assert px4lockstep.replay(folder).digest == run.summary["digest"]
+    again = px4lockstep.simulate(folder / "spec.toml", commands=folder / "commands.jsonl")
+    assert again.digest == run.summary["digest"]
+    assert [row.command.name for row in again.simulation.given_commands][:3] == ["SetParam"] * 3
 
 
 def test_an_autopilot_that_takes_no_commands_cannot_be_served():

@@ -281,6 +281,10 @@ class Session:
         """Return where home is in the local frame."""
         return 0.0, 0.0, 0.0
 
+    def orbit(self, core: Record) -> tuple[tuple[float, float, float], float] | None:
+        """Return centre and radius of the circle that it flies, negative counterclockwise; None if it flies none."""
+        return None
+
     def returns_as_item(self, core: Record) -> bool:
         """Return whether the vehicle returns because the last item of its mission says so."""
         return False

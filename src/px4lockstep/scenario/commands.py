@@ -155,7 +155,11 @@ class SetRoi(FlightCommand):
 
 @dataclass(frozen=True)
 class Orbit(FlightCommand):
-    """Circle a place; NaN: PX4's default, or the current place and altitude. A negative radius is counterclockwise."""
+    """Circle a place; a negative radius is counterclockwise.
+
+    NaN keeps the value of the orbit that is flown. If there is none, it stands for 1 m, 1 m/s, and the current place
+    and altitude, as in PX4.
+    """
 
     radius_m: float = math.nan
     speed_m_s: float = math.nan

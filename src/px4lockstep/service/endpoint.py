@@ -10,7 +10,6 @@ from px4lockstep.autopilots.mavlink.layouts import layout
 from px4lockstep.autopilots.mavlink.links import AUTOPILOT_COMPONENT, HOST
 from px4lockstep.autopilots.mavlink.modes import MISSION
 from px4lockstep.autopilots.mavlink.served_link import Received, ServedLink
-from px4lockstep.scenario.commands import Item
 from px4lockstep.service import command_protocol, mission_protocol, parameter_protocol, setpoint_protocol
 from px4lockstep.service.channel import Channel
 from px4lockstep.service.command_protocol import CommandProtocol
@@ -80,8 +79,7 @@ class Endpoint:
             raise
         self._dialect = Dialect(instance + 1, AUTOPILOT_COMPONENT)
         self._texts: list[StatusText] = []
-        stored: dict[int, tuple[Item, ...]] = dict.fromkeys(mission_protocol.KINDS, ())
-        self._missions = {channel: MissionProtocol(vehicle, stored, self._say) for channel in self.channels}
+        self._missions = {channel: MissionProtocol(vehicle, self._say) for channel in self.channels}
         takers = (
             (command_protocol.NUMBERS, CommandProtocol(vehicle, self._say)),
             (parameter_protocol.NUMBERS, ParameterProtocol(vehicle, self.channels)),

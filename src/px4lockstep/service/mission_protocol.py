@@ -25,6 +25,7 @@ from px4lockstep.scenario.commands import (
     SetMission,
     SetRally,
 )
+from px4lockstep.service.configuration import FENCE, MISSION, RALLY
 from px4lockstep.service.request import Request
 from px4lockstep.service.vehicle import Vehicle
 
@@ -40,8 +41,8 @@ ITEM, REQUEST, SET_CURRENT, REQUEST_LIST, COUNT, CLEAR_ALL, ACK, REQUEST_INT, IT
     73,
 )
 NUMBERS = (ITEM, REQUEST, SET_CURRENT, REQUEST_LIST, COUNT, CLEAR_ALL, ACK, REQUEST_INT, ITEM_INT)
-MISSION, FENCE, RALLY, ALL_KINDS = 0, 1, 2, 255
-"""MAV_MISSION_TYPE."""
+ALL_KINDS = 255
+"""MAV_MISSION_TYPE of all lists."""
 KINDS = (MISSION, FENCE, RALLY)
 OK, ERROR, BAD_FRAME, UNSUPPORTED, NO_SPACE, OUT_OF_ORDER = 0, 1, 2, 3, 4, 13
 """MAV_MISSION_RESULT."""
@@ -95,10 +96,9 @@ def opaque_id(items: Sequence[Item]) -> int:
 class MissionProtocol:
     """Takes items from clients, and gives them back."""
 
-    def __init__(self, vehicle: Vehicle, stored: dict[int, tuple[Item, ...]], say: Callable[[str], None]) -> None:
+    def __init__(self, vehicle: Vehicle, say: Callable[[str], None]) -> None:
         self._vehicle = vehicle
         self._say = say
-        self._stored = stored
         self._upload: IncomingItems | None = None
         self._download: OutgoingItems | None = None
         self.is_current_due = False
@@ -142,7 +142,7 @@ class MissionProtocol:
             self._take_item(request, kind)
         elif number == REQUEST_LIST:
             self._download = OutgoingItems(request.client, kind, request.now_s)
-            items = self._stored[kind]
+            items = self._vehicle.configuration.items(kind)
             ids = {"mission_type": kind, "opaque_id": opaque_id(items)}
             request.answer("MISSION_COUNT", **request.sender, count=len(items), **ids)
         else:
@@ -202,8 +202,6 @@ class MissionProtocol:
         items = tuple(upload.items)
 
         def on_result(result: CommandResult) -> None:
-            if result.is_accepted:
-                self._stored[upload.kind] = items
             if self._upload is upload:
                 self._upload = None
             if result.is_accepted:
@@ -221,8 +219,6 @@ class MissionProtocol:
 
         def on_result(result: CommandResult) -> None:
             results.append(result)
-            if result.is_accepted:
-                self._stored[kinds[len(results) - 1]] = ()
             if len(results) == len(kinds):
                 is_done = all(each.is_accepted for each in results)
                 self._acknowledge(request, kind, OK if is_done else ERROR)
@@ -234,7 +230,7 @@ class MissionProtocol:
     # -- download ----------------------------------------------------------------------------------------------------
 
     def _send_item(self, request: Request, kind: int) -> None:
-        items, number = self._stored[kind], request.message.seq
+        items, number = self._vehicle.configuration.items(kind), request.message.seq
         download = self._download
         if download is None or number >= len(items) or number not in (download.sent, download.sent + 1):
             self._say("WPM: REJ. CMD: Req. WP was unexpected")

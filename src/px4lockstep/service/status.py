@@ -83,6 +83,7 @@ class Now:
     why_not_armable: str
     failsafe_delay_s: float
     home_ned: Vector
+    orbit: tuple[Vector, float] | None
     wind_ned: Vector
     acc_body: Vector
     rotor_rad_s: tuple[float, ...]
@@ -204,6 +205,11 @@ class VehicleStatus:
         return self._reader.place(self.home_ned)
 
     @cached_property
+    def orbit(self) -> tuple[GeoPoint, float] | None:
+        """The centre of the circle that it flies and its radius, negative counterclockwise; None if it does not."""
+        return None if self._now.orbit is None else (self._reader.place(self._now.orbit[0]), self._now.orbit[1])
+
+    @cached_property
     def batteries(self) -> tuple[BatteryReading, ...]:
         """The batteries."""
         return tuple(BatteryReading(*each.tolist()) for each in self._bus["battery"][: self._reader.n_batteries])
@@ -315,6 +321,7 @@ class StatusReader:
             why_not_armable=session.why_not_armable(core, simulation.time_us),
             failsafe_delay_s=session.failsafe_delay_s(core, simulation.time_us),
             home_ned=session.home_ned(core),
+            orbit=session.orbit(core),
             wind_ned=tuple(self._inputs["wind_ned"][0].tolist()),
             acc_body=self._specific_force(),
             rotor_rad_s=tuple(self._x[self._rotors].tolist()),

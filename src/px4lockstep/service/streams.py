@@ -30,6 +30,7 @@ RATES_HZ: dict[str, tuple[float, float]] = {
     "ESC_INFO": (1, 10),
     "ESC_STATUS": (1, 10),
     "POSITION_TARGET_GLOBAL_INT": (1, 10),
+    "ORBIT_EXECUTION_STATUS": (2, 5),
     "ATTITUDE_TARGET": (50, 10),
     "POSITION_TARGET_LOCAL_NED": (50, 10),
     "SERVO_OUTPUT_RAW": (50, 10),

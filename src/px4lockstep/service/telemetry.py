@@ -32,7 +32,7 @@ FIX_3D, SATELLITES = 3, 16
 EPOCH_US = 1_767_225_600_000_000
 """Beginning of the simulated clock: 2026-01-01."""
 FIELD_DATE = 2026.0
-LOCAL_NED, GLOBAL_INT = 1, 5
+GLOBAL, LOCAL_NED, GLOBAL_INT = 0, 1, 5
 ESTIMATOR_FLAGS = 959
 """Attitude, velocity and absolute position are good."""
 LARGEST = 3.4028234663852886e38
@@ -336,6 +336,15 @@ def position_target_global_int(s: VehicleStatus) -> bytes | None:
     return _pack("POSITION_TARGET_GLOBAL_INT", s.time_us // 1000, *where, *(0.0,) * 8, 0, GLOBAL_INT)
 
 
+def orbit_execution_status(s: VehicleStatus) -> bytes | None:
+    """Return ORBIT_EXECUTION_STATUS while the vehicle orbits."""
+    if s.orbit is None:
+        return None
+    place, radius_m = s.orbit
+    where = (_degrees7(place.lat_deg), _degrees7(place.lon_deg), place.alt_amsl_m)
+    return _pack("ORBIT_EXECUTION_STATUS", s.time_us, radius_m, *where, GLOBAL)
+
+
 def servo_output_raw(s: VehicleStatus) -> bytes:
     """Return SERVO_OUTPUT_RAW: 1000 to 2000 from no to full duty, 900 while disarmed."""
     pulses = [900 if not s.armed else max(0, _short(1000.0 + 1000.0 * duty)) for duty in s.motors[:16]]
@@ -418,8 +427,8 @@ MESSAGES: dict[str, Payload] = {
         *(heartbeat, current_mode, sys_status, extended_sys_state, mission_current, home_position, system_time),
         *(battery_status, attitude, attitude_quaternion, local_position_ned, global_position_int, gps_raw_int),
         *(vfr_hud, altitude, odometry, estimator_status, highres_imu, scaled_imu, scaled_pressure, vibration),
-        *(attitude_target, position_target_local_ned, position_target_global_int, servo_output_raw),
-        *(actuator_output_status, esc_info, esc_status, flight_information, protocol_version),
+        *(attitude_target, position_target_local_ned, position_target_global_int, orbit_execution_status),
+        *(servo_output_raw, actuator_output_status, esc_info, esc_status, flight_information, protocol_version),
         gps_global_origin,
     )
 }

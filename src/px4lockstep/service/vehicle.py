@@ -6,7 +6,8 @@
     vehicle.run_until(10_000_000)
     vehicle.status.pos_ned
 
-Its flight is recorded. A reset ends it and begins a new one, at the start position; time goes on.
+Its flight is recorded. A reset ends it and begins a new one, at the start position; time goes on. Parameters, mission,
+fence and rally points stay: they are the first commands of the new flight.
 """
 
 import shutil
@@ -27,7 +28,8 @@ from px4lockstep.log.rows import hold_rows
 from px4lockstep.part import Part
 from px4lockstep.scenario import commands
 from px4lockstep.scenario.commands import UNSUPPORTED, CommandResult, CommandRow, FlightCommand
-from px4lockstep.service.status import ON_GROUND, GeoPoint, LandedWatch, StatusReader, Uploads, VehicleStatus
+from px4lockstep.service.configuration import Configuration
+from px4lockstep.service.status import ON_GROUND, GeoPoint, LandedWatch, StatusReader, VehicleStatus
 from px4lockstep.service.texts import INFO, StatusText, text_of, texts_between
 from px4lockstep.spec.build import Flight, build
 from px4lockstep.spec.load import change_spec
@@ -39,8 +41,6 @@ OnResult = Callable[[CommandResult], object]
 STREAMED = (commands.Setpoint, commands.Sticks)
 """Commands of which many follow one another, and about which there is nothing to tell."""
 SPARSE = 10
-UINT32 = 2**32 - 1
-"""The ids of uploads in MAVLink have 32 bits."""
 MAX_TEXTS = 1_000
 """Messages that are kept for `texts`; older ones are dropped."""
 
@@ -117,6 +117,8 @@ class Vehicle:
         """The flight that ended last, at a reset or at `close`."""
         self.folders: list[Path] = []
         """The run folders of the flights that have ended."""
+        self.configuration = Configuration()
+        """What clients have changed."""
         self._is_closed = False
         self._begin()
 
@@ -134,7 +136,7 @@ class Vehicle:
             self._simulation.given_commands.hold(self._held / COMMANDS)
         home = self.spec.home
         self._reader = StatusReader(self._simulation, GeoPoint(home.lat_deg, home.lon_deg, home.alt_msl_m))
-        self._uploads, self._reached, self._item = Uploads(), -1, 0
+        self._reached, self._item = -1, 0
         self._n_rows = self._released = 0
         self._has_flown = False
         bus = self._simulation.records["bus"]
@@ -142,7 +144,11 @@ class Vehicle:
         fields = [pilot[name] for name in ("armed", "nav_state", "failsafe", "mission_item", "mission_finished")]
         fields += [scenario["crashed"], *(batteries[:, i] for i in range(batteries.shape[1]))]
         self._watched = [field.data for field in fields]  # reading a memoryview takes 50 ns
+        for command in self.configuration.commands:
+            self._simulation.submit(command)
+        self.configuration = Configuration()  # that of the flight, from the commands that it accepts
         self._simulation.run(1)  # the first tick: until then there is no estimate
+        self._note_rows()
         self._seen: tuple[int, ...] = ()
         self._landing = LandedWatch(self._simulation)
         self._landed_state = self._landing.update()
@@ -214,10 +220,7 @@ class Vehicle:
         """Note what has changed since the last call, and release the memory of rows that are in files."""
         simulation = self._simulation
         self._is_read = False
-        rows = simulation.given_commands.since(self._n_rows)
-        self._n_rows += len(rows)
-        for row in rows:
-            self._note(row)
+        rows = self._note_rows()
         self._landed_state = self._landing.update()
         seen = (self._landed_state, *(field[0] for field in self._watched))
         if seen != self._seen or not all(isinstance(row.command, STREAMED) for row in rows):
@@ -237,36 +240,29 @@ class Vehicle:
         """Note which item of the mission was completed last."""
         pilot, uploaded = self._simulation.bus.autopilot, self._simulation.autopilot.uploaded_item
         item = int(pilot.mission_item)
-        if pilot.mission_finished and self._uploads.count:
+        if pilot.mission_finished and self.configuration.uploads.count:
             self._reached = uploaded(item)
         elif item > self._item:
             self._reached = uploaded(item - 1)
         self._item = item
 
     def _read(self) -> VehicleStatus:
-        return self._reader.read(self.time_us, self._reached, self._uploads, self._landed_state)
+        return self._reader.read(self.time_us, self._reached, self.configuration.uploads, self._landed_state)
 
     def _say(self, texts: list[StatusText]) -> None:
         self._texts = [*self._texts, *texts][-MAX_TEXTS:]
         self.all_texts = [*self.all_texts, *texts][-MAX_TEXTS:]
 
-    def _note(self, row: CommandRow) -> None:
-        """Note a command that was given: its message, and what it uploaded."""
-        text = text_of(row)
-        self._say([text] if text is not None else [])
-        if not row.result.is_accepted:
-            return
-        command, uploads = row.command, self._uploads
-        if isinstance(command, commands.SetMission):
-            self._uploads = replace(uploads, count=len(command.items), mission_id=command.opaque_id & UINT32)
-            self._reached, self._item = -1, 0
-        elif isinstance(command, commands.ClearMission):
-            self._uploads = replace(uploads, count=0, mission_id=0)
-            self._reached, self._item = -1, 0
-        elif isinstance(command, commands.SetFence):
-            self._uploads = replace(uploads, fence_id=command.opaque_id & UINT32)
-        elif isinstance(command, commands.SetRally):
-            self._uploads = replace(uploads, rally_id=command.opaque_id & UINT32)
+    def _note_rows(self) -> tuple[CommandRow, ...]:
+        """Note the commands that were given since the last call, and return them."""
+        rows = self._simulation.given_commands.since(self._n_rows)
+        self._n_rows += len(rows)
+        for row in rows:
+            text = text_of(row)
+            self._say([text] if text is not None else [])
+            if row.result.is_accepted and self.configuration.note(row.command):
+                self._reached, self._item = -1, 0
+        return rows
 
     # -- end -------------------------------------------------------------------------------------------------------
 
@@ -276,6 +272,7 @@ class Vehicle:
         if capabilities.needs_child:
             return CommandResult(UNSUPPORTED, f"{capabilities.name} can't start again; serve it again instead")
         self._offset_us += self._end()
+        self._note_rows()
         self._discard()
         self._begin()
         self._say([StatusText(INFO, "The vehicle was reset")])

@@ -63,12 +63,10 @@ COUNTERS = {
 """The counter of requests, in the scenario's part of the bus, for each mode that has one."""
 UNHEALTHY = "Arming denied: Resolve system health failures first"
 LARGEST, LARGEST_YAW_RAD = 1e7, 1e3
-SMALLEST_RADIUS_M, LARGEST_RADIUS_M = 1.0, 1e3
-DEFAULT_RADIUS_M, DEFAULT_ORBIT_M_S = 10.0, 1.0
 LEAST_COSINE = 0.7
 """Of the tilt with which the vehicle can be armed, 45 degrees."""
-LARGEST_ACC_M_S2 = 2.0
-"""Limits and defaults of PX4's orbit."""
+SMALLEST_RADIUS_M, LARGEST_RADIUS_M, LARGEST_ACC_M_S2 = 1.0, 1e3, 2.0
+"""Limits of PX4's orbit; the smallest radius is its default."""
 
 
 @dataclass(frozen=True)
@@ -337,21 +335,23 @@ class Orders:
         if not self._is_airborne or (why := self.why_not(int(requests.LOITER_MODE), time_us)):
             why = why if self._is_airborne else "not in the air"
             return refused(f"Switching to mode 'Orbit' is currently not possible: {why}")
-        radius_m = command.radius_m if math.isfinite(command.radius_m) else DEFAULT_RADIUS_M
-        speed_m_s = command.speed_m_s if math.isfinite(command.speed_m_s) else DEFAULT_ORBIT_M_S
+        guided, is_orbiting = self._pilot.guided, self.mode == requests.ORBIT_MODE
+        before_m, before_m_s = (
+            (float(guided.radius_m), float(guided.orbit_m_s)) if is_orbiting else (SMALLEST_RADIUS_M, 1.0)
+        )
+        radius_m = command.radius_m if math.isfinite(command.radius_m) else math.copysign(before_m, before_m_s)
+        speed_m_s = command.speed_m_s if math.isfinite(command.speed_m_s) else abs(before_m_s)
         if not SMALLEST_RADIUS_M <= abs(radius_m) <= LARGEST_RADIUS_M:
             return CommandResult(DENIED, f"Orbit radius limit exceeded: {abs(radius_m):g} m")
-        if speed_m_s * speed_m_s / abs(radius_m) > LARGEST_ACC_M_S2:
-            return CommandResult(DENIED, f"Orbit velocity limit exceeded: {speed_m_s:g} m/s")
-        guided = self._pilot.guided
-        guided.centre_ne[0], guided.centre_ne[1], guided.orbit_down_m = self._place.local(
-            command.lat_deg, command.lon_deg, command.alt_amsl_m, self._bus.estimate.pos_ned
-        )
+        most_m_s = min(math.sqrt(LARGEST_ACC_M_S2 * abs(radius_m)), float(self._pilot.position.speed_max_m_s))
+        speed_m_s = max(-most_m_s, min(most_m_s, speed_m_s))
+        here = (*guided.centre_ne, guided.orbit_down_m) if is_orbiting else self._bus.estimate.pos_ned
+        centre = self._place.local(command.lat_deg, command.lon_deg, command.alt_amsl_m, here)
+        guided.centre_ne[0], guided.centre_ne[1], guided.orbit_down_m = centre
         guided.radius_m = abs(radius_m)
         guided.orbit_m_s = math.copysign(speed_m_s, radius_m * speed_m_s)
         guided.yaw_behaviour = command.yaw_behaviour
         self._enter(int(requests.ORBIT_MODE))
-        centre = (float(guided.centre_ne[0]), float(guided.centre_ne[1]), float(guided.orbit_down_m))
         return CommandResult(goal=Goal(centre, abs(radius_m), abs(speed_m_s)))
 
     def _change_speed(self, command: commands.ChangeSpeed, _: int) -> CommandResult:

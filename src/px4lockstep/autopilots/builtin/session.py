@@ -1,5 +1,6 @@
 """The built-in autopilot in flight: its parameters, mission, geofence and rally points can change, and it obeys."""
 
+import math
 from collections.abc import Callable, Container, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
@@ -17,7 +18,7 @@ from px4lockstep.autopilots.builtin.parameters import RETURN_HOME_OR_RALLY, RETU
 from px4lockstep.autopilots.builtin.rally import write_rally
 from px4lockstep.autopilots.builtin.stack import BUILTIN
 from px4lockstep.autopilots.fence import write_fence
-from px4lockstep.autopilots.requests import MISSION_MODE, RETURN_MODE
+from px4lockstep.autopilots.requests import MISSION_MODE, ORBIT_MODE, RETURN_MODE
 from px4lockstep.errors import InputError
 from px4lockstep.jit import plain, zeros
 from px4lockstep.jit.records import CONFIGURATION, words_of
@@ -203,6 +204,15 @@ class BuiltinSession(Session):
         """Return where home is in the local frame."""
         north_m, east_m, down_m = core["builtin"]["navigator"]["rally"]["home_ned"][0].tolist()
         return north_m, east_m, down_m
+
+    def orbit(self, core: Record) -> tuple[tuple[float, float, float], float] | None:
+        """Return centre and radius of the circle that it flies, negative counterclockwise; None if it flies none."""
+        if self.selected_mode(core) != ORBIT_MODE:
+            return None
+        guided = core["builtin"]["guided"][0]
+        north_m, east_m = guided["centre_ne"].tolist()
+        radius_m = math.copysign(float(guided["radius_m"]), float(guided["orbit_m_s"]))
+        return (north_m, east_m, float(guided["orbit_down_m"])), radius_m
 
     def returns_as_item(self, core: Record) -> bool:
         """Return whether the vehicle returns because the last item of its mission says so."""
