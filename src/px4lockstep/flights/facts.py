@@ -44,7 +44,7 @@ from px4lockstep.flights.requested import (
 )
 from px4lockstep.flights.takeover import OTHER, Takeover
 from px4lockstep.jit import interpreted
-from px4lockstep.log.changes import changed_rows, raised_rows
+from px4lockstep.log.changes import changed_rows
 from px4lockstep.log.events import FlightEvent, faults_of, mode_name
 from px4lockstep.log.log import Log
 from px4lockstep.scenario.commands import CommandRow

@@ -55,7 +55,7 @@ def is_last(name: str, requests: dict[str, npt.NDArray[np.int64]]) -> bool:
 
 def last_end_of_mission(log: Log, requests: npt.NDArray[np.int64]) -> int:
     """Return the row at which the mission was finished that was requested last; -1 if it was not."""
-    ends = np.flatnonzero(np.diff(log["mission_finished"], prepend=0) > 0)
+    ends = raised_rows(log["mission_finished"])
     first = int(requests[-1]) if len(requests) else 0
     return int(ends[-1]) if len(ends) and ends[-1] >= first else -1
 
