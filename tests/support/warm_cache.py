@@ -1,4 +1,4 @@
-"""Compile loop, sensors and special rotors for all tests: for this CPU, or for the CPU that an argument names."""
+"""Compile all entry points for all tests: for this CPU, or for the CPU that an argument names."""
 
 import os
 import sys
@@ -6,12 +6,7 @@ import sys
 if sys.argv[1:]:
     os.environ["NUMBA_CPU_NAME"] = sys.argv[1]  # before anything imports Numba
 
-from px4lockstep.engine.simulation import Simulation
-from px4lockstep.engine.timeline import Periodic, Timeline
-from px4lockstep.sensors.suite import stage_address
-from px4lockstep.vehicle.special_rotor import special_units
+from px4lockstep.entry_points import compile_all
 
 if __name__ == "__main__":
-    Simulation(None, Timeline(1, log=Periodic(1)))
-    stage_address()
-    special_units()
+    compile_all()
