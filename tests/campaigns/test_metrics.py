@@ -5,7 +5,6 @@ import math
 import pickle
 import statistics
 from pathlib import Path
-from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -63,10 +62,8 @@ def falling(heights_m, speeds_m_s, landed=None, crashed=None, rest_m=0.0):
 def test_a_boolean_metric_is_the_state_at_the_end_of_the_flight(kind, value):
     """As a bool, which the results preserve."""
     found, run = metric(kind), made_run([0])
-    run.simulation.bus = SimpleNamespace(
-        autopilot=SimpleNamespace(mission_finished=int(value)),
-        scenario=SimpleNamespace(landed=int(value), crashed=2 * int(value)),
-    )
+    scenario = {"landed": [int(value)], "crashed": [2 * int(value)]}
+    run.simulation.records = {"bus": {"autopilot": {"mission_finished": [int(value)]}, "scenario": scenario}}
     assert found.is_bool
     assert found(run) is value
 
