@@ -9,7 +9,7 @@ are the same objects as last time have the same content, which is then not compu
 
 import math
 import operator
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Hashable, Mapping, Set
 from dataclasses import dataclass, fields, is_dataclass
 from enum import Enum
 from functools import cached_property
@@ -61,6 +61,7 @@ class BuildCache(Builder):
 
     def __init__(self) -> None:
         self._last: dict[Hashable, _Call] = {}
+        self._accepted: dict[str, Any] = {}
         self._derived: dict[Callable[..., Any], _Call] = {}
         self._contents = ContentKeys()
 
@@ -78,6 +79,14 @@ class BuildCache(Builder):
             self._derived[make] = last = _Call(of, None, make(*of))
         made: Made = last.made
         return made
+
+    def unchecked(self, tables: dict[str, Any]) -> Set[str]:
+        """Return the names of the tables that differ, as objects, from those of the last `accept`, or are missing."""
+        return {name for name in self._accepted | tables if self._accepted.get(name) is not tables.get(name)}
+
+    def accept(self, tables: Mapping[str, Any]) -> None:
+        """Note that these tables passed all checks."""
+        self._accepted = dict(tables)
 
     def write(self, core: npt.NDArray[Any], names: tuple[str, ...], write: Callable[..., None], *of: Any) -> None:
         """Write records of a simulation that are still zero, from the cache if possible."""

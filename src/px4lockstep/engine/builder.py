@@ -4,7 +4,7 @@
 whose inputs are bit-identical. Functions passed to a builder must therefore depend on their arguments only.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Set
 from typing import Any, TypeVar
 
 import numpy.typing as npt
@@ -27,6 +27,13 @@ class Builder:
     def derived(self, make: Callable[..., Made], *of: Any) -> Made:
         """Return what `make(*of)` creates quickly from immutable parts; callers must not modify it."""
         return make(*of)
+
+    def unchecked(self, tables: dict[str, Any]) -> Set[str]:
+        """Return the names of the tables that must be checked: all that differ from those of the last `accept`."""
+        return tables.keys()
+
+    def accept(self, tables: Mapping[str, Any]) -> None:
+        """Note that these immutable tables passed all checks."""
 
     def write(self, core: npt.NDArray[Any], names: tuple[str, ...], write: Callable[..., None], *of: Any) -> None:
         """Write records of a `SIM` that are still zero: call `write(*records, *of)` with length-1 arrays."""

@@ -25,6 +25,7 @@ class RunResults:
     """The part of a simulation that gives read-only access to its records and arrays."""
 
     _core: npt.NDArray[Any]
+    _plain: Any  # the same memory, faster by field
     _buffers: Buffers
     _row_layout: RowLayout
     _inputs: StageInputs
@@ -60,17 +61,17 @@ class RunResults:
     @property
     def is_recording(self) -> bool:
         """Whether the run records the streams for a replay."""
-        return bool(self._core["modes"]["is_recording"][0])
+        return bool(self._plain["modes"]["is_recording"])
 
     @property
     def reports_mission(self) -> bool:
         """Whether mission progress is known; a Python autopilot without a status does not report it."""
-        return int(self._core["modes"]["autopilot"][0]) in (NATIVE, PYTHON_WITH_STATUS, OFF)
+        return int(self._plain["modes"]["autopilot"]) in (NATIVE, PYTHON_WITH_STATUS, OFF)
 
     @property
     def asks_for_mission(self) -> bool:
         """Whether the scenario starts the mission, even if the event has not fired yet."""
-        return int(self._core["bus"]["scenario"]["mission"][0]) > 0 or START_MISSION in self._actions
+        return int(self._plain["bus"]["scenario"]["mission"]) > 0 or START_MISSION in self._actions
 
     @property
     def may_have_faults(self) -> bool:
@@ -78,7 +79,7 @@ class RunResults:
 
         False if a `Scenario` ran from the first boundary, none of its events could, and no command was given.
         """
-        is_whole = int(self._core["modes"]["scenario"][0]) == NATIVE and not self._is_resumed
+        is_whole = int(self._plain["modes"]["scenario"]) == NATIVE and not self._is_resumed
         if not is_whole or self._commands.given or not self.plant.traits["is_vehicle"]:
             return True
         return any(action not in FAULTLESS for action in self._actions)
@@ -86,19 +87,19 @@ class RunResults:
     @property
     def _actions(self) -> list[int]:
         """The actions of all events of the scenario."""
-        scenario = self._core["scenario"]
-        actions: list[int] = scenario["events"]["action"][0, : int(scenario["count"][0])].tolist()
+        scenario = self._plain["scenario"]
+        actions: list[int] = scenario["events"]["action"][: int(scenario["count"])].tolist()
         return actions
 
     @property
     def asks_for_setpoints(self) -> bool:
         """Whether the flight has setpoints, even if none was due yet."""
-        return int(self._core["modes"]["setpoints"][0]) != OFF or len(self._buffers.arrays["setpoints"]) > 0
+        return int(self._plain["modes"]["setpoints"]) != OFF or len(self._buffers.arrays["setpoints"]) > 0
 
     @property
     def setpoint_given(self) -> npt.NDArray[Any]:
         """The autopilot's current `SETPOINT_IN` record, in a length-1 array; in a replay, that of the recording."""
-        given, ticks = self._buffers.arrays["setpoints"], int(self._core["cursor"]["autopilot_ticks"][0])
+        given, ticks = self._buffers.arrays["setpoints"], int(self._plain["cursor"]["autopilot_ticks"])
         found: npt.NDArray[Any] = given[ticks - 1 : ticks] if len(given) >= ticks > 0 else self._core["setpoint"]
         return found
 
@@ -199,7 +200,7 @@ class RunResults:
 
     def _used(self) -> dict[str, int]:
         """Return the number of rows written, by stream."""
-        cursor = self._core["cursor"][0]
+        cursor = self._plain["cursor"]
         rows = {
             "log": int(cursor["log_rows"]),
             "autopilot": int(cursor["autopilot_ticks"]),

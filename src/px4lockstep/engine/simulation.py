@@ -128,7 +128,7 @@ class Simulation(RunMemory):
 
         self._core = zeros(SIM)
         self._position, self._crashed = self._core["cursor"]["k"].data, self._core["bus"]["scenario"]["crashed"].data
-        sim = plain(self._core)[0]
+        sim = self._plain = plain(self._core)[0]
         builder = builder or Builder()
         sim["bus"]["estimate"]["q_bn"][0] = 1.0
         sim["bus"]["estimate"]["is_valid"] = 1.0  # until an estimator writes it

@@ -368,12 +368,14 @@ BLAMED_ON_BATTERIES += (NOT_FOLLOWED, NOT_OBEYED)
 
 def _of_empty_batteries(facts: "Facts", found: Outcome) -> Outcome | None:
     """Return the outcome of a failure that empty batteries caused: they were empty before the vehicle came down."""
+    if found.word not in BLAMED_ON_BATTERIES:
+        return None
     empty_s, until_s = facts.empty_s, facts.down_s
     if found.word == NEVER_TOOK_OFF and facts.asked is not None:
         until_s = facts.asked[1]
     if found.word == CRASHED and facts.crashed_s is not None:
         until_s = facts.crashed_s
-    if empty_s is None or empty_s > until_s or found.word not in BLAMED_ON_BATTERIES:
+    if empty_s is None or empty_s > until_s:
         return None
     return Outcome(BATTERY_EMPTY, f"out of charge at {empty_s:.2f} s; {found.reason}")
 

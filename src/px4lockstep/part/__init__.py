@@ -395,6 +395,7 @@ def field_at(key: Key, root: type[Part]) -> FieldInfo | None:
     return keys_of(model).get(names[-1]) if model is not None else None
 
 
+@functools.lru_cache(maxsize=4_096)
 def stage_of(key: Key, root: type[Part]) -> str | None:
     """Return the stage of a key: its own, otherwise that of the innermost table that has one."""
     model: type[Part] | None = root

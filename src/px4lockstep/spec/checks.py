@@ -4,7 +4,7 @@ import re
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass
-from itertools import islice
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +18,6 @@ from px4lockstep.part.wording import choices
 from px4lockstep.scenario.fit import Surroundings, problems
 from px4lockstep.scenario.scenario import Scenario
 from px4lockstep.spec.flight_tables import OUTPUTS, RunTable, SensorTable
-from px4lockstep.spec.report import MAX_FOUND
 from px4lockstep.spec.timing import Timing
 from px4lockstep.timebase import seconds_to_us
 from px4lockstep.vehicle.aircraft import check_motors, check_wiring
@@ -133,7 +132,7 @@ def check_sensors(sensors: tuple[SensorTable, ...]) -> Found:
             yield bad(("sensors", i, "id"), sensor.id, "is used more than once; sensors need unique names")
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True)
 class Check:
     """A check of several tables; it is skipped if one that it needs is invalid."""
 
@@ -142,9 +141,10 @@ class Check:
     also: tuple[str, ...] = ()  # further arguments: tables that are None if they are invalid
     reads_files: bool = False
 
-    def found(self, *tables: Any) -> tuple[tuple[Key, str], ...]:
-        """Return the findings, up to the limit of a report."""
-        return tuple(islice(self.find(*tables), MAX_FOUND + 1))
+    @cached_property
+    def tables(self) -> tuple[str, ...]:
+        """All of its arguments."""
+        return self.needed + self.also
 
 
 CHECKS = (

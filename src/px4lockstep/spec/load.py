@@ -134,13 +134,15 @@ def checked(layers: Layers, builder: Builder | None = None, *, reads_mission: bo
     if isinstance(body, dict) and "inertia_kgm2" not in body and "inertia_diag_kgm2" not in body:
         report.add(("airframe",), MISSING_INERTIA)  # even if other keys are missing
     _fill_in(tables, builder.derived)
+    unchecked = builder.unchecked(tables)
     for name, table in tables.items():
-        for key, text in builder.derived(_checker(name), table):
-            report.add(key, text, (name,))
+        if name in unchecked:
+            for key, text in islice(checks_of(table, (name,)), MAX_FOUND + 1):
+                report.add(key, text, (name,))
     for check in CHECKS:
-        if all(name in tables for name in check.needed):
-            given = map(tables.get, (*check.needed, *check.also))
-            for key, text in check.found(*given) if check.reads_files else builder.derived(check.found, *given):
+        is_due = check.reads_files or not unchecked.isdisjoint(check.tables)
+        if is_due and all(name in tables for name in check.needed):
+            for key, text in check.find(*map(tables.get, check.tables)):
                 report.add(key, text, check.needed)
                 if report.is_full:
                     break
@@ -159,6 +161,7 @@ def checked(layers: Layers, builder: Builder | None = None, *, reads_mission: bo
     if report.lines:
         _add_build_errors(tables, layers)
     report.raise_if_any()
+    builder.accept(tables)
     spec = Spec.model_construct(**tables)  # its tables are valid
     spec._places, spec._missions = layers.places, layers.missions
     named = code_in(layers.data)
@@ -184,12 +187,6 @@ def _fill_in(tables: Tables, derived: Callable[..., Any]) -> None:
 
 def _estimator(estimator: Estimator, tick_s: float) -> Estimator:
     return estimator if estimator.dt_est_s is not None else estimator.model_copy(update={"dt_est_s": tick_s})
-
-
-@functools.cache
-def _checker(name: str) -> Callable[[Any], tuple[tuple[Key, str], ...]]:
-    """Return a function that checks the consistency of a top-level table, up to the limit of a report."""
-    return lambda table: tuple(islice(checks_of(table, (name,)), MAX_FOUND + 1))
 
 
 def _add_mission_errors(layers: Layers, error: InputError) -> None:
