@@ -1,6 +1,7 @@
 """Applications with MAVSDK 3: the flows of `mavsdk_flows`, with a vehicle in a fresh process."""
 
 import json
+import re
 import socket
 import subprocess
 import sys
@@ -14,6 +15,8 @@ from px4lockstep.flights.saved import read_run
 from px4lockstep.service.endpoint import ports_of
 
 pytestmark = pytest.mark.process
+
+BLOCK = re.compile(r"^```py\n(.*?)^```", re.MULTILINE | re.DOTALL)
 
 
 def check_ports_are_free(instance):
@@ -45,6 +48,15 @@ def test_offboard_positions_and_velocities(served_instance):
     """Flow 6, at 5 times real time."""
     with served_process(served_instance, "--speed", "5") as served:
         run_flows(served, "offboard")
+
+
+def test_the_example_of_the_guide_runs_as_printed(tmp_path):
+    """As pytest runs it in a project, with the first vehicle's ports; MAVSDK's server does not outlive the group."""
+    page = Path(__file__).parents[2] / "docs" / "howto" / "serve.md"
+    [example] = [text for text in BLOCK.findall(page.read_text("utf-8")) if "import mavsdk" in text]
+    assert len([line for line in example.splitlines() if line.strip()]) <= 20
+    (tmp_path / "test_app.py").write_text(example, "utf-8")
+    assert "1 passed" in run_client("-m", "pytest", "-q", "-p", "no:cacheprovider", tmp_path / "test_app.py")
 
 
 @pytest.mark.slow
