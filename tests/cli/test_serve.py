@@ -117,6 +117,10 @@ def test_two_vehicles_are_served_by_one_command():
         (["--instance", "5000"], "instances must be 0 to 200"),
         (["--record", "runs", "--no-record"], "--record and --no-record exclude each other"),
         (["--set", "autopilot.kind=none"], "can't be served"),
+        (
+            ["--set", "autopilot.kind=px4", "--count", "2"],
+            "flies one vehicle per process; start 2, each with --instance",
+        ),
         (["--host", "256.1.1.1"], "can't open UDP port"),
     ],
 )

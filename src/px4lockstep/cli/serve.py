@@ -50,6 +50,9 @@ def serve_spec(
         raise InputError(f"{given}: instances must be 0 to {MAX_INSTANCE}, and there must be at least one vehicle")
     _check_ports(range(instance, instance + count), host)
     loaded = load_spec(spec_source(spec), {}, list(settings), trust=trust)
+    if count > 1 and loaded.autopilot.capabilities.needs_child:
+        name = loaded.autopilot.capabilities.name
+        raise InputError(f"--count {count}: {name} flies one vehicle per process; start {count}, each with --instance")
     overrides = speed_overrides(loaded, factor)
     root = None if no_record else record or RUNS
     with interrupts.deferred(), ExitStack() as stack:
