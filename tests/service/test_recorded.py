@@ -14,8 +14,10 @@ from px4lockstep.flights.recorded import recorded_spec
 from px4lockstep.scenario.commands import (
     COMMANDS,
     Arm,
+    ChangeAltitude,
     CommandResult,
     CommandRow,
+    FollowTarget,
     GoTo,
     InjectFailure,
     Item,
@@ -29,6 +31,7 @@ from px4lockstep.scenario.commands import (
     SetParam,
     Setpoint,
     SetRally,
+    SetRoi,
     SetWind,
     StartMission,
     Sticks,
@@ -38,7 +41,7 @@ from px4lockstep.scenario.commands import (
 )
 from px4lockstep.spec.spec import with_commands
 
-OFFBOARD, POSITION = 14, 2
+OFFBOARD, POSITION, FOLLOW = 14, 2, 19
 
 
 @pytest.fixture(scope="module")
@@ -56,8 +59,12 @@ def folder(tmp_path_factory):
         flown.fly(8.0)
         flown.give_all(GoTo(*flown.place(10.0, 5.0, 12.0)), SetParam("MPC_Z_VEL_P_ACC", 4.5))
         flown.fly(4.0)
+        flown.give_all(ChangeAltitude(flown.home.alt_amsl_m + 13.0), SetRoi(*flown.place(0.0, 50.0, 0.0)))
         flown.give_all(Orbit(8.0, 2.0, 0, *flown.place(10.0, 5.0, 12.0)))
         flown.fly(4.0)
+        flown.give_all(FollowTarget(*flown.place(12.0, 5.0, 0.0)), SetMode(FOLLOW))
+        flown.fly(0.5)
+        flown.give_all(FollowTarget(*flown.place(13.0, 5.0, 0.0), (1.0, 0.0, 0.0)), GoTo())
         for i in range(40):
             flown.vehicle.submit(Setpoint(pos_ned=(8.0, 0.1 * i, -10.0)))
             flown.vehicle.submit(Sticks(pitch=0.3))

@@ -1,10 +1,21 @@
-"""Seconds of a flight by commands: takeoff, orbit, all modes of a pilot, a place, lost sticks in both kinds of mode."""
+"""Seconds of a flight by commands: takeoff, orbit, all modes of a pilot, a place, lost sticks, a target."""
 
 import px4lockstep
-from px4lockstep.scenario.commands import Arm, CommandRow, GoTo, Hold, Orbit, SetMode, Sticks, Takeoff
+from px4lockstep.scenario.commands import (
+    Arm,
+    ChangeAltitude,
+    CommandRow,
+    FollowTarget,
+    GoTo,
+    Hold,
+    Orbit,
+    SetMode,
+    Sticks,
+    Takeoff,
+)
 from px4lockstep.spec.spec import with_commands
 
-POSITION, ALTITUDE, STABILIZED, ACRO = 2, 1, 15, 10
+POSITION, ALTITUDE, STABILIZED, ACRO, FOLLOW = 2, 1, 15, 10, 19
 STICKS = Sticks(0.5, -0.4, 0.6, 0.7)
 COMMANDS = (
     (0.04, Arm()),
@@ -23,6 +34,10 @@ COMMANDS = (
     (2.56, SetMode(POSITION)),
     (2.8, Hold()),
     (2.84, Sticks()),
+    (2.98, FollowTarget(47.3978, 8.5456, 488.0, (1.0, 2.0, 0.0))),
+    (3.0, SetMode(FOLLOW)),
+    (3.1, ChangeAltitude(495.0)),
+    (3.12, FollowTarget(47.3979, 8.5456, 488.0)),
 )
 OVERRIDES = {
     "autopilot.params": {

@@ -12,7 +12,7 @@ from px4lockstep.jit import kernel
 MANUAL_MODE, MISSION_MODE, LOITER_MODE, RETURN_MODE = (np.int64(i) for i in (0, 3, 4, 5))
 DESCEND_MODE, OFFBOARD_MODE, LAND_MODE = np.int64(12), np.int64(14), np.int64(18)
 ALTITUDE_MODE, POSITION_MODE, ACRO_MODE, STABILIZED_MODE = (np.int64(i) for i in (1, 2, 10, 15))
-TAKEOFF_MODE, ORBIT_MODE = np.int64(17), np.int64(21)
+TAKEOFF_MODE, FOLLOW_MODE, ORBIT_MODE = (np.int64(i) for i in (17, 19, 21))
 
 # Bits: several requests may arrive in the same tick.
 ARM, DISARM, MISSION, RETURN, LAND = (np.int64(1 << i) for i in range(5))

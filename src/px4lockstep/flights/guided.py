@@ -22,6 +22,7 @@ import numpy.typing as npt
 from px4lockstep.autopilots.requests import (
     ACRO_MODE,
     ALTITUDE_MODE,
+    FOLLOW_MODE,
     LAND_MODE,
     MISSION_MODE,
     OFFBOARD_MODE,
@@ -40,6 +41,7 @@ from px4lockstep.scenario.commands import (
     ChangeSpeed,
     ClearMission,
     CommandRow,
+    FollowTarget,
     Goal,
     GoTo,
     Hold,
@@ -65,6 +67,7 @@ NAMES = {
     Hold: "Hold",
     SetMode: "Hold",
     Arm: "arming",
+    FollowTarget: "a target to follow",
 }
 KINDS = (*NAMES, ChangeSpeed, ClearMission, SetCurrentItem, SetMission)
 """Commands that matter here."""
@@ -72,6 +75,8 @@ MISS_M, MISS_UP_M = (1.0, 2.0), (0.5, 1.0)
 """Smallest and largest allowed distance from a goal, horizontally and vertically."""
 MAX_ERROR_M = 5.0
 """Largest error of the estimate that excuses a miss."""
+FOLLOW_MISS_M = 8.0
+"""Additional distance by which a vehicle may lag behind a target that moves."""
 TAKEN_OFF_M = 0.5
 SLOW = 0.5
 """Fraction of the demanded speed below which a vehicle does not fly its circle."""
@@ -123,7 +128,8 @@ def _counts(log: Log, row: CommandRow, armed: npt.NDArray[np.uint8]) -> bool:
     at, is_accepted = _at(log, row), row.result.is_accepted
     if isinstance(row.command, Arm):
         return not is_accepted and not armed[at:].any()
-    if isinstance(row.command, SetMode) and row.command.nav_state in REQUESTED_ELSEWHERE:
+    is_elsewhere = isinstance(row.command, SetMode) and row.command.nav_state in REQUESTED_ELSEWHERE
+    if is_elsewhere or isinstance(row.command, FollowTarget):
         return False
     return is_accepted and (_is_takeoff(row) or bool(armed[at]))
 
@@ -140,14 +146,28 @@ def last_guidance(log: Log, commands: Sequence[CommandRow]) -> Guidance | None:
     if not rows:
         return None
     last = rows[-1]
-    goal = last.result.goal
+    goal = _goal(last, commands)
     miss = "" if goal is None or "pos_ned" not in log else _miss(log, last, goal, commands)
+    if _is_follow(last) and goal is None:
+        miss = "there was no target"
     return Guidance(_name(last), last.time_us / 1e6, miss)
 
 
+def _goal(row: CommandRow, commands: Iterable[CommandRow]) -> Goal | None:
+    """Return the goal of a command; in follow mode, that of the last position of the target."""
+    if not _is_follow(row):
+        return row.result.goal
+    goals = [each.result.goal for each in commands if isinstance(each.command, FollowTarget)]
+    return next((goal for goal in reversed(goals) if goal is not None), None)
+
+
+def _is_follow(row: CommandRow) -> bool:
+    return isinstance(row.command, SetMode) and row.command.nav_state == FOLLOW_MODE
+
+
 def _name(row: CommandRow) -> str:
-    if _is_takeoff(row):
-        return NAMES[Takeoff]
+    if _is_takeoff(row) or _is_follow(row):
+        return NAMES[Takeoff if _is_takeoff(row) else FollowTarget]
     return NAMES[Hold if isinstance(row.command, GoTo) and row.command.stops else type(row.command)]
 
 
@@ -156,7 +176,9 @@ def _miss(log: Log, row: CommandRow, goal: Goal, commands: Iterable[CommandRow])
     at, places = _at(log, row), log["pos_ned"]
     error_m, error_up_m = _estimate_errors_m(log)
     stop_m = stop_up_m = 0.0
-    if "vel_ned" in log and _name(row) == NAMES[Hold]:
+    if _is_follow(row):
+        stop_m = FOLLOW_MISS_M
+    elif "vel_ned" in log and _name(row) == NAMES[Hold]:
         stop_m, stop_up_m = stopping_m(log, at), stopping_m(log, at, slice(2, 3))
     (first_m, first_up_m), (away_m, up_m) = (_off(places[i].tolist(), goal) for i in (at, -1))
     is_there = away_m <= _allowed_m(first_m, MISS_M) + stop_m + error_m

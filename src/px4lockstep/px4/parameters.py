@@ -62,6 +62,12 @@ ADDED = (
     Parameter("COM_RC_LOSS_T", "float", 0.5, 0.0, 35.0, "s"),
     Parameter("COM_FAIL_ACT_T", "float", 5.0, 0.0, 25.0, "s"),
     Parameter("COM_RCL_EXCEPT", "int32", 0, 0, 31),
+    Parameter("FLW_TGT_ALT_M", "int32", 0, 0, 2),
+    Parameter("FLW_TGT_DST", "float", 8.0, 1.0, None, "m"),
+    Parameter("FLW_TGT_FA", "float", 180.0, -180.0, 180.0),
+    Parameter("FLW_TGT_HT", "float", 8.0, 8.0, None, "m"),
+    Parameter("FLW_TGT_MAX_VEL", "float", 5.0, 0.0, 20.0, "m/s"),
+    Parameter("FLW_TGT_RS", "float", 0.1, 0.0, 1.0),
     Parameter("MAN_DEADZONE", "float", 0.1, 0.0, 1.0),
     Parameter("MAN_OVERRIDE_SPD", "float", 1.0, -1.0, 10.0, "1/s"),
 )

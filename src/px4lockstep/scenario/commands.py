@@ -280,6 +280,16 @@ class Sticks(FlightCommand):
     throttle: float = 0.0
 
 
+@dataclass(frozen=True)
+class FollowTarget(FlightCommand):
+    """Where the target of follow mode is, and its velocity; NaN: unknown."""
+
+    lat_deg: float
+    lon_deg: float
+    alt_amsl_m: float
+    vel_ned: Vector = NANS
+
+
 # -- the simulated world ---------------------------------------------------------------------------------------------
 
 

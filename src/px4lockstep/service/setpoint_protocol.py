@@ -1,4 +1,4 @@
-"""Setpoints of offboard mode, and sticks, from MAVLink's messages.
+"""Setpoints of offboard mode, sticks, and targets to follow, from MAVLink's messages.
 
 PX4's rules: a component that the type mask ignores is not controlled; velocities and accelerations in the frame
 BODY_NED are turned by the yaw; local frames other than LOCAL_NED and BODY_NED are refused by a text.
@@ -12,13 +12,15 @@ from typing import Any
 
 from px4lockstep.environment.projection import MapProjection
 from px4lockstep.errors import InputError
-from px4lockstep.scenario.commands import Setpoint, Sticks
+from px4lockstep.scenario.commands import FollowTarget, Setpoint, Sticks
 from px4lockstep.service.request import Request
 from px4lockstep.service.telemetry import euler, yaw_of
 from px4lockstep.service.vehicle import Vehicle
 
 MANUAL_CONTROL, SET_ATTITUDE_TARGET, SET_POSITION_TARGET_LOCAL_NED, SET_POSITION_TARGET_GLOBAL_INT = 69, 82, 84, 86
-NUMBERS = (MANUAL_CONTROL, SET_ATTITUDE_TARGET, SET_POSITION_TARGET_LOCAL_NED, SET_POSITION_TARGET_GLOBAL_INT)
+FOLLOW_TARGET = 144
+SETPOINTS = SET_ATTITUDE_TARGET, SET_POSITION_TARGET_LOCAL_NED, SET_POSITION_TARGET_GLOBAL_INT
+NUMBERS = (MANUAL_CONTROL, FOLLOW_TARGET, *SETPOINTS)
 LOCAL_NED, BODY_NED = 1, 8
 GLOBAL_FRAMES, RELATIVE_FRAMES = (0, 5), (3, 6)
 POSITION_BITS, VELOCITY_BITS, ACCELERATION_BITS, YAW_BIT, YAW_RATE_BIT = 0, 3, 6, 10, 11
@@ -45,6 +47,9 @@ class SetpointProtocol:
         if request.number == MANUAL_CONTROL:
             if message.target in (0, request.channel.system):
                 self._submit(_sticks(message))
+        elif request.number == FOLLOW_TARGET:  # to everyone
+            velocity = tuple(message.vel)
+            self._submit(FollowTarget(1e-7 * message.lat, 1e-7 * message.lon, message.alt, velocity))
         elif not request.is_addressed():
             return
         elif request.number == SET_ATTITUDE_TARGET:
@@ -54,7 +59,7 @@ class SetpointProtocol:
         else:
             self._submit(self._global(message))
 
-    def _submit(self, command: Setpoint | Sticks | None) -> None:
+    def _submit(self, command: Setpoint | Sticks | FollowTarget | None) -> None:
         if command is not None:
             self._vehicle.submit(command)
 

@@ -38,7 +38,7 @@ from px4lockstep.spec.spec import Spec, with_commands
 
 OnResult = Callable[[CommandResult], object]
 """Called with the result of a command when it takes effect."""
-STREAMED = (commands.Setpoint, commands.Sticks)
+STREAMED = (commands.Setpoint, commands.Sticks, commands.FollowTarget)
 """Commands of which many follow one another, and about which there is nothing to tell."""
 SPARSE = 10
 MAX_TEXTS = 1_000

@@ -12,6 +12,7 @@ from px4lockstep.autopilots.builtin.attitude_control import write_attitude_contr
 from px4lockstep.autopilots.builtin.commander import write_commander
 from px4lockstep.autopilots.builtin.control_model import ControlModel
 from px4lockstep.autopilots.builtin.flight_task import write_flight_task
+from px4lockstep.autopilots.builtin.follow import write_follow
 from px4lockstep.autopilots.builtin.guided import write_guided
 from px4lockstep.autopilots.builtin.hover_thrust import write_hover_thrust
 from px4lockstep.autopilots.builtin.items import MAX_ITEMS
@@ -211,6 +212,7 @@ class Builtin(NativeAutopilot):
         write_commander(record["commander"], p, model.batteries, self._area)
         write_flight_task(record["flight_task"], p)
         write_offboard(record["offboard"], p)
+        write_follow(record["follow"], p)
         write_guided(record["guided"], p)
         write_sticks(record["sticks"], p)
         write_takeoff(record["takeoff"], p)

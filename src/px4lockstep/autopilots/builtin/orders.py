@@ -15,6 +15,7 @@ import numpy as np
 from px4lockstep.autopilots import requests
 from px4lockstep.autopilots.builtin.commander import CRITICAL, NO_FAILSAFE
 from px4lockstep.autopilots.builtin.flight_task import LOITER
+from px4lockstep.autopilots.builtin.follow import ABOVE_TARGET
 from px4lockstep.autopilots.builtin.offboard import needs_position
 from px4lockstep.autopilots.builtin.region_of_interest import LOCATION_ROI, NO_ROI
 from px4lockstep.autopilots.builtin.sticks import is_piloted, note_motion
@@ -41,10 +42,17 @@ MODE_NAMES = {
     15: "Stabilized",
     17: "Takeoff",
     18: "Land",
+    19: "Follow Target",
     21: "Orbit",
 }
 """The modes that it has, with PX4's names."""
-NO_ARMING = (requests.RETURN_MODE, requests.LAND_MODE, requests.DESCEND_MODE, requests.ORBIT_MODE)
+NO_ARMING = (
+    requests.RETURN_MODE,
+    requests.LAND_MODE,
+    requests.DESCEND_MODE,
+    requests.FOLLOW_MODE,
+    requests.ORBIT_MODE,
+)
 """Modes in which PX4 refuses to arm."""
 OVERRIDABLE = (
     requests.MISSION_MODE,
@@ -124,6 +132,7 @@ class Orders:
             commands.ChangeSpeed: self._change_speed,
             commands.SetHome: self._set_home,
             commands.SetCurrentItem: self._set_current,
+            commands.FollowTarget: self._take_target,
             commands.Setpoint: self._take_setpoint,
             commands.Sticks: self._take_sticks,
         }
@@ -404,6 +413,20 @@ class Orders:
         offboard["received_us"] = time_us
         offboard["requests"] = self._core["setpoint"]["requests"] = 1  # watch the stream; the mode is set directly
         return CommandResult()
+
+    def _take_target(self, command: commands.FollowTarget, _: int) -> CommandResult:
+        given = (command.lat_deg, command.lon_deg, command.alt_amsl_m)
+        if not all(map(math.isfinite, given)):
+            return CommandResult(DENIED, "the target has no position")
+        follow = self._pilot.follow
+        place = self._place.local(*given, (0.0, 0.0, 0.0))
+        follow.measured_pos[:], follow.measured_vel[:] = place, command.vel_ned
+        follow.is_new = 1
+        if self.mode != requests.FOLLOW_MODE:
+            return CommandResult()
+        base_m = place[2] if follow.altitude_mode == ABOVE_TARGET else float(self._pilot.navigator.rally.home_ned[2])
+        height_m, distance_m = float(follow.height_m), float(follow.distance_m)
+        return CommandResult(goal=Goal((place[0], place[1], base_m - height_m), distance_m))
 
     def _take_sticks(self, command: commands.Sticks, time_us: int) -> CommandResult:
         values = (command.roll, command.pitch, command.yaw, command.throttle)

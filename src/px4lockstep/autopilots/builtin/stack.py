@@ -10,6 +10,7 @@ from px4lockstep.autopilots.builtin import flight_task, hover_thrust, position_c
 from px4lockstep.autopilots.builtin.allocation import ALLOCATION, allocate
 from px4lockstep.autopilots.builtin.attitude_control import ATTITUDE_CONTROL, control_attitude
 from px4lockstep.autopilots.builtin.commander import COMMANDER, MOTOR_FAILSAFE, command, fail_safe
+from px4lockstep.autopilots.builtin.follow import FOLLOW, begin_follow, fly_follow
 from px4lockstep.autopilots.builtin.guided import (
     GUIDED,
     begin_guided,
@@ -33,6 +34,7 @@ from px4lockstep.autopilots.requests import (
     ACRO_MODE,
     ALTITUDE_MODE,
     DESCEND_MODE,
+    FOLLOW_MODE,
     LAND_MODE,
     LOITER_MODE,
     MANUAL_MODE,
@@ -71,6 +73,7 @@ BUILTIN = record(
         ("offboard", OFFBOARD),
         ("guided", GUIDED),
         ("sticks", STICKS),
+        ("follow", FOLLOW),
     ],
     state="has_attitude_sp collective",
 )
@@ -98,6 +101,9 @@ def run_flight_task(a, t_us, estimate, has_height):
         return
     if a.commander.mode == ORBIT_MODE:
         fly_orbit(a.guided, task, estimate, a.period_s)
+        return
+    if a.commander.mode == FOLLOW_MODE:
+        fly_follow(a.follow, t_us, task, estimate, a.navigator.rally.home_ned[2], a.period_s)
         return
     if a.commander.mode == POSITION_MODE or a.commander.mode == ALTITUDE_MODE:
         is_flying = a.takeoff.state >= RAMPUP
@@ -273,6 +279,7 @@ def step_builtin(a, t_us, bus, given):
     if mode != a.guided.mode:
         begin_guided(a.guided, mode, estimate)
         begin_sticks(a.sticks, estimate)
+        begin_follow(a.follow, a.guided.yaw_sp)
     kind = a.offboard.setpoint.kind if mode == OFFBOARD_MODE else TRAJECTORY
     if mode in (STABILIZED_MODE, ACRO_MODE):
         kind = ATTITUDE if mode == STABILIZED_MODE else RATES

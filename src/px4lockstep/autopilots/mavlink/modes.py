@@ -50,6 +50,7 @@ LISTED = (
     ListedMode(LAND, standard=7, properties=ADVANCED),
     ListedMode(TAKEOFF, standard=8, properties=ADVANCED),
     ListedMode(HOLD, "Hold", properties=ADVANCED),
+    ListedMode(FOLLOW, "Follow Target", properties=ADVANCED),
     ListedMode(OFFBOARD, "Offboard", properties=ADVANCED),
     ListedMode(STABILIZED, "Stabilized", properties=ADVANCED),
     ListedMode(ACRO, "Acro", properties=ADVANCED),
