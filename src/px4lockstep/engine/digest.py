@@ -10,7 +10,7 @@ kind does not change the digest of other flights.
 
 import functools
 import hashlib
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from itertools import chain
 from typing import Any
 
@@ -48,21 +48,24 @@ def pack_flight(
     Inputs that the rows do not have are 0: see `log_layout`.
     """
     packed = np.zeros(len(inputs), flight_dtype(x.shape[1], has_later))
-    packed["time_us"] = time_us
-    packed["x"] = x
-    packed["wind_ned"] = inputs["wind_ned"]
-    _pack(inputs["command"], packed)
-    for part in (name for name in packed.dtype.names or () if name.endswith("faults")):
-        _pack(inputs["faults"], packed[part])
+    for target, source in _places(packed, time_us, x, inputs):
+        target[...] = source
     return packed
 
 
-def _pack(source: npt.NDArray[Any], packed: npt.NDArray[Any]) -> None:
-    """Pack the fields that a source has."""
-    for name in packed.dtype.names or ():
-        if name in (source.dtype.names or ()):
-            values = source[name]
-            (packed[name] if values.ndim == 1 else packed[name][:, : values.shape[1]])[...] = values
+def _places(
+    packed: npt.NDArray[Any], time_us: Any, x: npt.NDArray[Any], inputs: npt.NDArray[Any]
+) -> Iterator[tuple[npt.NDArray[Any], Any]]:
+    """Yield the fields of packed rows, as wide as their source, and the source of each."""
+    yield packed["time_us"], time_us
+    yield packed["x"], x
+    yield packed["wind_ned"], inputs["wind_ned"]
+    faults = [packed[name] for name in ("faults", "later_faults") if name in (packed.dtype.names or ())]
+    for part, source in ((packed, inputs["command"]), *((part, inputs["faults"]) for part in faults)):
+        for name in part.dtype.names or ():
+            if name in (source.dtype.names or ()):
+                values = source[name]
+                yield part[name] if values.ndim == 1 else part[name][:, : values.shape[1]], values
 
 
 def pack_live(time_us: Any, bus: npt.NDArray[Any]) -> npt.NDArray[Any]:
@@ -77,15 +80,23 @@ def pack_live(time_us: Any, bus: npt.NDArray[Any]) -> npt.NDArray[Any]:
 
 def flight_digest(log: npt.NDArray[Any], state: npt.NDArray[np.float64], end: npt.NDArray[Any] | None = None) -> str:
     """Return the digest of a log and of the packed end of the flight, by default the last row of the log."""
-    times_us, inputs = log["time_us"], log["inputs"]
-    later = [name for name in inputs["faults"].dtype.names or () if name not in FIRST]
-    parts = (
-        (pack_flight(times_us[part], state[part], inputs[part], False), {k: inputs["faults"][k][part] for k in later})
-        for part in blocks(log, ROWS_PER_CHUNK)
-    )
     if end is None:
-        end = pack_flight(times_us[-1:], state[-1:], inputs[-1:])
-    return _digest_of(chain(parts, [_split(end)]))
+        end = pack_flight(log["time_us"][-1:], state[-1:], log["inputs"][-1:])
+    return _digest_of(chain(_parts(log, state), [_split(end)]))
+
+
+def _parts(log: npt.NDArray[Any], state: npt.NDArray[np.float64]) -> Iterator[Part]:
+    """Yield some packed rows at a time; each part is valid until the next."""
+    inputs = log["inputs"]
+    faults = inputs["faults"]
+    later = {name: faults[name] for name in faults.dtype.names or () if name not in FIRST}
+    packed = np.zeros(ROWS_PER_CHUNK, flight_dtype(state.shape[1], has_later=False))
+    places = list(_places(packed, log["time_us"], state, inputs))
+    for part in blocks(log, ROWS_PER_CHUNK):
+        rows = len(log[part])
+        for target, source in places:
+            target[:rows] = source[part]
+        yield packed[:rows], {name: values[part] for name, values in later.items()}
 
 
 def live_digest(log: npt.NDArray[Any], end: npt.NDArray[Any]) -> str:
