@@ -272,3 +272,27 @@ def test_without_viser_the_error_says_what_to_install(monkeypatch, run):
         start_server()
     with pytest.raises(InputError, match="needs viser"):
         replay_html([run])
+
+
+@pytest.mark.process
+def test_a_campaign_has_labels_instead_of_keys(tmp_path):
+    """On axes, in choices and in the table of a run; flags and missing values are words."""
+    from campaign_files import write_campaign
+
+    from px4lockstep import run_campaign
+    from px4lockstep.campaigns.folder import CampaignFolder
+
+    file = write_campaign(tmp_path)
+    key = 'key = "environment.wind_mean_ned[0]"'
+    assert key in file.read_text("utf-8")
+    file.write_text(file.read_text("utf-8").replace(key, f'{key}\nlabel = "wind north [m/s]"'), "utf-8")
+    run_campaign(file, out=tmp_path / "flown", workers=1)
+    with served() as server:
+        page = CampaignPage(server, Inbox(), CampaignFolder.open(tmp_path / "flown", trust=True))
+        assert server.scene.get_handle_by_name("/scatter/axis-x").text == "wind north [m/s]"
+        assert server.scene.get_handle_by_name("/scatter/axis-z").text == "energy_wh [Wh]"
+        assert "wind north [m/s]" in page._details.content
+        assert "environment.wind_mean_ned" not in page._details.content
+        assert "<td>crashed</td><td><b>no</b>" in page._details.content
+        page._choose_title(1, "wind north [m/s]")
+        assert server.scene.get_handle_by_name("/scatter/axis-z").text == "wind north [m/s]"

@@ -1,5 +1,6 @@
 """Results of a campaign as numbers and as rows of text, for tables on the terminal and in notebooks."""
 
+from collections.abc import Mapping
 from typing import Any
 
 from px4lockstep.campaigns.folder import CampaignFolder
@@ -11,6 +12,7 @@ MAX_SHOWN = 6
 """Number of influential inputs that are shown."""
 METRIC_HEADS = ("metric", "mean", "5 %", "median", "95 %", "missing")
 Rows = list[tuple[str, ...]]
+NO_LABELS: Mapping[str, str] = {}
 
 
 def results_in(folder: CampaignFolder) -> Results:
@@ -32,8 +34,8 @@ def numbers_of(folder: CampaignFolder) -> dict[str, Any]:
     }
 
 
-def about_rows(summary: dict[str, Any]) -> Rows:
-    """Return names and values of a campaign: runs, outcomes, worst runs, influential inputs."""
+def about_rows(summary: dict[str, Any], labels: Mapping[str, str] = NO_LABELS) -> Rows:
+    """Return names and values of a campaign: runs, outcomes, worst runs, influential inputs by their labels or keys."""
     missing = "" if summary["complete"] else f" of {summary['runs_asked']}; the others have not been flown yet"
     rows: Rows = [("runs", f"{summary['runs']}{missing}")]
     if summary["stopped_after"]:
@@ -47,7 +49,7 @@ def about_rows(summary: dict[str, Any]) -> Rows:
     strongest = {own["input"]: own for own in reversed(summary["sensitivities"])}  # strongest effect of each input
     label = "most influential input"
     for own in sorted(strongest.values(), key=lambda own: -own["strength"])[:MAX_SHOWN]:
-        rows.append((label, _matters(own)))
+        rows.append((label, _matters(own, labels)))
         label = ""
     rows += [("note", note) for note in summary["notes"]]
     rows += list(summary["own_parts"].items())
@@ -55,14 +57,14 @@ def about_rows(summary: dict[str, Any]) -> Rows:
     return rows
 
 
-def metric_rows(summary: dict[str, Any]) -> Rows:
-    """Return a row for each metric: see `METRIC_HEADS`."""
+def metric_rows(summary: dict[str, Any], labels: Mapping[str, str] = NO_LABELS) -> Rows:
+    """Return a row for each metric, by its label or its name: see `METRIC_HEADS`."""
     rows: Rows = []
     for own in summary["metrics"]:
         unit = f" [{own['unit']}]" if own["unit"] not in ("", "1") else ""
         mean = _share(own["mean_interval"]) if own["is_bool"] else _mean(own["mean_interval"])
         quantiles = ["" if own["is_bool"] else _number(own[name]) for name in ("p5", "median", "p95")]
-        rows.append((f"{own['name']}{unit}", mean, *quantiles, str(own["missing"] or "")))
+        rows.append((labels.get(own["name"], f"{own['name']}{unit}"), mean, *quantiles, str(own["missing"] or "")))
     return rows
 
 
@@ -85,10 +87,11 @@ def _number(value: float | None) -> str:
     return "?" if value is None else f"{value:.3g}"
 
 
-def _matters(own: dict[str, Any]) -> str:
+def _matters(own: dict[str, Any], labels: Mapping[str, str]) -> str:
     """Describe the effect of an input on a metric."""
     r = own["correlation"]
     how = f"rank correlation {r['estimate']:+.2f} ({r['low']:+.2f} to {r['high']:+.2f})" if r is not None else ""
     is_known = own["explained"] is not None
     share = f"{100.0 * own['explained']:.0f} % explained" if is_known else "too few runs for the explained share"
-    return f"{own['input']} for {own['metric']}: {', '.join(part for part in (how, share) if part)}"
+    names = (labels.get(own[kind], own[kind]) for kind in ("input", "metric"))
+    return f"{' for '.join(names)}: {', '.join(part for part in (how, share) if part)}"

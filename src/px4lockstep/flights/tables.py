@@ -15,6 +15,17 @@ if TYPE_CHECKING:
 
 Rows = list[tuple[str, ...]]
 
+LABELS = {
+    "duration_s": "simulated [s]",
+    "mission_finished": "mission finished",
+    "waypoint_times_s": "waypoints reached at [s]",
+    "max_altitude_m": "max altitude [m]",
+    "max_speed_m_s": "max speed [m/s]",
+    "battery_used": "battery used [1]",
+    "final_pos_ned": "final north, east, down [m]",
+}
+"""Names of results with their units."""
+
 
 def run_rows(run: "Run", folder: Path | None = None) -> Rows:
     """Return names and values of a flight: reason, times, extremes, warnings."""
@@ -97,7 +108,8 @@ def diff_title(found: "Diff") -> str:
 
 def diff_metrics(found: "Diff") -> Rows:
     """Return the results of two flights: name, value of the first, value of the second."""
-    return [(name, *map(_shown, pair)) for name, pair in found.metrics.items() if name != "digest"]
+    shown = {name: pair for name, pair in found.metrics.items() if name != "digest"}
+    return [(LABELS.get(name, name), *map(_shown, pair)) for name, pair in shown.items()]
 
 
 def diff_rows(found: "Diff") -> Rows:
@@ -156,6 +168,8 @@ def _finite(value: float) -> str:
 
 
 def _shown(value: Any) -> str:
+    if isinstance(value, bool):
+        return "yes" if value else "no"
     if isinstance(value, float):
         return f"{value:.6g}"
     if isinstance(value, list):

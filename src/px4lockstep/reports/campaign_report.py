@@ -35,7 +35,8 @@ def campaign_page(folder: CampaignFolder) -> ReportPage:
         kind = NONE if kind == GOOD else kind
     facts = [f"base {folder.campaign.file.campaign.base}", f"sampling: {', '.join(results.methods) or 'none'}"]
     page = ReportPage(results.name, verdict, kind, reason, [*facts, f"identity {folder.campaign.identity[:12]}"])
-    page.add("Results", PageTable(about_rows(numbers)), PageTable(metric_rows(numbers), METRIC_HEADS))
+    labels = results.labels
+    page.add("Results", PageTable(about_rows(numbers, labels)), PageTable(metric_rows(numbers, labels), METRIC_HEADS))
     page.add("Charts", side_by_side(page.chart(chart) for chart in _charts(results)))
     page.add("Runs", *_runs(results))
     _add_spec(page, folder)

@@ -1,6 +1,8 @@
 """The page of a campaign: a scatter of its runs; a click on one flies it again and shows it."""
 
 import html
+import math
+from collections.abc import Mapping
 from functools import partial
 from typing import Any
 
@@ -13,7 +15,7 @@ from px4lockstep.spec.build import build
 from px4lockstep.view.flown import viewed_flight
 from px4lockstep.view.inbox import Inbox
 from px4lockstep.view.page import BOX, TABLE, FlightPage
-from px4lockstep.view.scatter import NO_AXIS, Scatter, failed_runs, numeric_columns
+from px4lockstep.view.scatter import NO_AXIS, Scatter, failed_runs, numeric_columns, titles_of
 
 AXES = ("Horizontal", "Vertical", "Depth")
 
@@ -92,9 +94,9 @@ class CampaignPage:
         self._about = gui.add_html("")
         self._counts = f"<b>{html.escape(self._folder.campaign.name)}</b><br>{counts}"
         for i, label in enumerate(AXES):
-            options = (*self._titles, *((NO_AXIS,) if i == 2 else ()))
-            choice = gui.add_dropdown(label, options, initial_value=self._chosen[i])
-            inbox.on(choice, partial(self.choose, i))
+            options = (*self._titles.values(), *((NO_AXIS,) if i == 2 else ()))
+            choice = gui.add_dropdown(label, options, initial_value=self._titles.get(self._chosen[i], NO_AXIS))
+            inbox.on(choice, partial(self._choose_title, i))
         indexes = list(self._rows)
         self._number = gui.add_number("Run", self._run, min=min(indexes), max=max(indexes), step=1)
         inbox.on(self._number, self.select)
@@ -103,10 +105,13 @@ class CampaignPage:
         inbox.on_key(gui, "Fly this run again", ("enter", None), lambda: self.fly(self._run))
         inbox.on_key(gui, "Next run", ("N", None), lambda: self._step(1))
         inbox.on_key(gui, "Previous run", ("P", None), lambda: self._step(-1))
-        self._details = gui.add_html(_details(self._rows[self._run]))
+        self._details = gui.add_html(self._details_of(self._run))
         gui.add_html(
             f'<div style="{BOX}">N, P: next or previous run; Enter: fly it again; Ctrl + K: all commands</div>'
         )
+
+    def _choose_title(self, axis: int, title: str) -> None:
+        self.choose(axis, next((name for name, each in self._titles.items() if each == title), NO_AXIS))
 
     def choose(self, axis: int, name: str) -> None:
         """Show another column on an axis."""
@@ -120,6 +125,9 @@ class CampaignPage:
         self._about.content = f'<div style="{BOX}">{self._counts}{hidden}</div>'
         self._scatter.mark(self._run)
 
+    def _details_of(self, index: int) -> str:
+        return _details(self._rows[index], titles_of(self._results))
+
     def _step(self, by: int) -> None:
         indexes = list(self._rows)
         self.select(indexes[(indexes.index(self._run) + by) % len(indexes)])
@@ -128,7 +136,7 @@ class CampaignPage:
         """Mark a run and show its inputs and metrics."""
         if self._flown is None and index in self._rows:
             self._run = self._number.value = index
-            self._details.content = _details(self._rows[index])
+            self._details.content = self._details_of(index)
             self._scatter.mark(index)
 
     def fly(self, index: int) -> None:
@@ -160,10 +168,10 @@ class CampaignPage:
             self._flown = FlightPage(self._server, self._inbox, [flown], note=note, back=self.show_runs)
 
 
-def _details(row: Row) -> str:
+def _details(row: Row, titles: Mapping[str, str]) -> str:
     """Return outcome, inputs and metrics of a run as a table."""
     rows = [("run", str(row.index)), ("outcome", row.status), ("reason", row.reason or "")]
-    rows += [(name, _text(value)) for name, value in (*row.inputs.items(), *row.metrics.items())]
+    rows += [(titles.get(name, name), _text(value)) for name, value in (*row.inputs.items(), *row.metrics.items())]
     cells = "".join(
         f"<tr><td>{html.escape(name)}</td><td><b>{html.escape(text)}</b></td></tr>" for name, text in rows if text
     )
@@ -171,4 +179,8 @@ def _details(row: Row) -> str:
 
 
 def _text(value: Any) -> str:
-    return "none" if value is None else f"{value:.6g}" if isinstance(value, float) else str(value)
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, float):
+        return f"{value:.6g}" if math.isfinite(value) else "none"
+    return "none" if value is None else str(value)

@@ -19,7 +19,7 @@ SCALE = np.array(
 NO_VALUE = (150, 150, 150)
 INK, PAPER = (38, 50, 66), (247, 248, 250)
 ACCENT, GHOST, WIND, FENCE, FAULT = (210, 74, 18), (70, 90, 120), (30, 154, 168), (60, 60, 60), (179, 0, 27)
-EVENT = (90, 100, 115)
+EVENT, RALLY = (90, 100, 115), (23, 64, 127)
 
 
 def rgb(text: str) -> tuple[int, int, int]:

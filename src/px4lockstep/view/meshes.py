@@ -113,6 +113,23 @@ def cube() -> Mesh:
     )
 
 
+def walls(corners: Array, height_m: float, *, is_seen_from_inside: bool) -> Mesh:
+    """Return walls over the corners of a polygon on the ground, seen from one side only.
+
+    Walls to stay inside of are seen from inside: they do not hide what is in front of them.
+    """
+    following = np.roll(corners, -1, axis=0)
+    area = float(np.sum(corners[:, 0] * following[:, 1] - following[:, 0] * corners[:, 1]))
+    if (area > 0.0) == is_seen_from_inside:
+        corners = corners[::-1]
+    count = len(corners)
+    here, there = np.arange(count), (np.arange(count) + 1) % count
+    faces = np.concatenate(
+        (np.stack((here, there, count + here), axis=1), np.stack((there, count + there, count + here), axis=1))
+    )
+    return Mesh(np.concatenate((corners, corners + np.array((0.0, 0.0, height_m)))), faces)
+
+
 def _revolved(profile: Sequence[tuple[float, float]] | Array, sections: int = 16) -> Mesh:
     """Return a profile of radii and heights, from below, revolved about z; a point given twice is a sharp edge."""
     around = 2.0 * np.pi * np.arange(sections) / sections

@@ -30,15 +30,15 @@ FREE, FOLLOW = "free", "follow"
 COLOURS = {"speed": SPEED, "distance from setpoint": ERROR, "run": RUN}
 KEYS = (
     ("Space", "play or pause"),
-    ("Right, Left", "next or previous row of the log"),
-    ("Shift + Right, Left", "1 s forward or back"),
-    ("Ctrl + Right, Left", "1 microsecond forward or back"),
-    ("Up, Down", "faster, slower"),
+    ("L, J", "next or previous row of the log"),
+    ("Shift + L, J", "1 s forward or back"),
+    ("U, Shift + U", "1 microsecond forward or back"),
+    ("Page Up, Page Down", "faster, slower"),
     ("N, P", "next or previous event"),
     ("Home, End", "start, end"),
     ("F", "camera follows the vehicle, or is free"),
     ("C", "colour of the track: speed, distance from setpoint, run"),
-    ("W, A, S, D, Q, E", "move the camera"),
+    ("W, A, S, D, Q, E, arrows", "move and turn the camera"),
     ("Ctrl + K", "list of all commands"),
 )
 
@@ -87,7 +87,7 @@ class FlightPage:
         self._time = gui.add_number("Time [s]", first_s, min=first_s, max=last_s, step=1e-6, hint="To the microsecond")
         inbox.on(self._time, partial(self._scrub, self._time))
         speeds = tuple(f"{speed:g} x" for speed in SPEEDS)
-        self._speed = gui.add_dropdown("Speed", speeds, initial_value="1 x", hint="Up and Down")
+        self._speed = gui.add_dropdown("Speed", speeds, initial_value="1 x", hint="Page Up and Page Down")
         inbox.on(self._speed, lambda label: setattr(player, "speed", SPEEDS[speeds.index(label)]))
         self._status = gui.add_html("")
         tabs = gui.add_tab_group()
@@ -163,15 +163,16 @@ class FlightPage:
         player, on_key = self.player, self._inbox.on_key
         gui = self._gui
         on_key(gui, "Play or pause", ("space", None), player.toggle)
-        for direction, arrow, event in ((1, "arrowright", "N"), (-1, "arrowleft", "P")):
+        for direction, key, event in ((1, "L", "N"), (-1, "J", "P")):  # arrows would turn the camera, too
             word = "Next" if direction > 0 else "Previous"
             way = "Forward" if direction > 0 else "Back"
-            on_key(gui, f"{word} row", (arrow, None), partial(player.step_rows, direction))
-            on_key(gui, f"{way} 1 s", (arrow, "shift"), partial(player.step_us, direction * 1_000_000))
-            on_key(gui, f"{way} 1 microsecond", (arrow, "cmd/ctrl"), partial(player.step_us, direction))
+            on_key(gui, f"{word} row", (key, None), partial(player.step_rows, direction))
+            on_key(gui, f"{way} 1 s", (key, "shift"), partial(player.step_us, direction * 1_000_000))
+            shift = None if direction > 0 else "shift"
+            on_key(gui, f"{way} 1 microsecond", ("U", shift), partial(player.step_us, direction))
             on_key(gui, f"{word} event", (event, None), partial(player.jump, direction))
-        on_key(gui, "Faster", ("arrowup", None), lambda: player.faster(1))
-        on_key(gui, "Slower", ("arrowdown", None), lambda: player.faster(-1))
+        on_key(gui, "Faster", ("pageup", None), lambda: player.faster(1))
+        on_key(gui, "Slower", ("pagedown", None), lambda: player.faster(-1))
         on_key(gui, "Start", ("home", None), lambda: player.seek(player.first_us))
         on_key(gui, "End", ("end", None), lambda: player.seek(player.last_us))
         on_key(gui, "Camera: follow or free", ("F", None), self._toggle_camera)

@@ -51,15 +51,20 @@ def axis_of(title: str, values: Array) -> Axis:
     return Axis(title, first * step, last * step, tuple(k * step for k in range(first, last + 1)))
 
 
+def titles_of(results: Results) -> dict[str, str]:
+    """Return the titles of inputs and metrics: their labels, otherwise names with units; no two are the same."""
+    units = {metric.name: metric.unit for metric in results.metrics}
+    titles: dict[str, str] = {}
+    for name in (*results.inputs, *units):
+        unit = f" [{units[name]}]" if units.get(name, "") not in ("", "1") else ""
+        title = results.labels.get(name, f"{name}{unit}")
+        titles[name] = title if title not in titles.values() else f"{title} ({name})"
+    return titles
+
+
 def numeric_columns(results: Results) -> dict[str, str]:
     """Return the inputs and metrics that can be axes, each with its title."""
-    units = {metric.name: metric.unit for metric in results.metrics}
-    names = (*results.inputs, *(metric.name for metric in results.metrics))
-    return {
-        name: f"{name} [{units[name]}]" if units.get(name, "") not in ("", "1") else name
-        for name in names
-        if is_numeric(results.columns[name])
-    }
+    return {name: title for name, title in titles_of(results).items() if is_numeric(results.columns[name])}
 
 
 def failed_runs(results: Results) -> npt.NDArray[np.bool_]:

@@ -16,7 +16,7 @@ from px4lockstep.view.flown import Pose, ViewedFlight
 from px4lockstep.view.frames import above, to_scene
 from px4lockstep.view.lines import add_lines
 from px4lockstep.view.shape import VehicleShape
-from px4lockstep.view.surroundings import add_fence, add_ground, add_rally_points, add_waypoints, light_scene
+from px4lockstep.view.surroundings import add_fence, add_ground, add_rally_points, add_waypoints, light_scene, places_of
 from px4lockstep.view.track import even_rows, track_rows
 from px4lockstep.view.vehicle import LEVEL, VehicleNode
 
@@ -29,6 +29,8 @@ VISIBLE_PART = 0.11
 """Width of a drawn vehicle, as a fraction of the scene, if it is drawn larger than it is."""
 FIELD_OF_VIEW_RAD = 0.75
 """Vertical angle of the camera; the default of viser is wide and distorts."""
+NEAR_PART = 0.5
+"""How far around the tracks fences and rally points belong to the scene, as a fraction of the width of the tracks."""
 WIND_S = 0.2
 """Length of the wind's arrow: how far the air moves in this time, times the scale of the vehicle."""
 
@@ -79,7 +81,7 @@ class FlightScene:
             size_m = 0.006 * self.extent_m
             add_waypoints(self._scene, f"{name}-waypoints", flight.waypoints, shift, size_m)
             add_fence(self._scene, f"{name}-fence", flight.area, shift, float(self.high[2] - self.low[2]))
-            add_rally_points(self._scene, f"{name}-rally", flight.area, shift, size_m)
+            add_rally_points(self._scene, f"{name}-rally", flight.area, shift, 1.6 * size_m)
         colour = colours.RUNS[i % len(colours.RUNS)] if several else colours.INK
         look: dict[str, Any] = {"colour": colour, "label": flight.name if several else "", "level": i}
         self._vehicles.append(VehicleNode(self._scene, name, flight.shape, **look, scale=self.scale))
@@ -158,7 +160,7 @@ class FlightScene:
 
     def aim_camera(self, camera: Any) -> None:
         """Look at all tracks from the south-east, from above."""
-        middle, away = 0.5 * (self.low + self.high), 1.65 * max(4.0, float(np.linalg.norm(self.high - self.low)))
+        middle, away = 0.5 * (self.low + self.high), 1.8 * max(4.0, float(np.linalg.norm(self.high - self.low)))
         aim(camera, middle + away * np.array((0.55, -0.72, 0.43)), middle)
         camera.far = 20.0 * self.extent_m + 1_000.0
 
@@ -231,10 +233,20 @@ def _segments(points: Array, *, dashed: bool) -> Array:
 
 
 def _bounds(flights: Sequence[ViewedFlight]) -> tuple[Array, Array]:
-    """Return the corners of the box around all tracks and waypoints, in the frame of the scene."""
+    """Return the corners of the box around all tracks and waypoints, and what is near of fences, in the scene's frame.
+
+    A fence may be far larger than a flight, which would be too small to see.
+    """
     points = [to_scene(flight.pos_ned) for flight in flights]
     points += [
         to_scene(np.array(list(flight.waypoints.values())) + flight.shift_ned) for flight in flights if flight.waypoints
     ]
     every = np.concatenate([*points, np.zeros((1, 3))])
-    return every.min(axis=0), every.max(axis=0)
+    low, high = every.min(axis=0), every.max(axis=0)
+    margin_m = NEAR_PART * float(np.max(high - low))
+    for flight in flights:
+        area = places_of(flight.area)
+        places = to_scene(np.column_stack((area, np.zeros(len(area)))) + flight.shift_ned)
+        near = np.clip(places, low - margin_m, high + margin_m)
+        low, high = np.vstack((near, low)).min(axis=0), np.vstack((near, high)).max(axis=0)
+    return low, high

@@ -4,6 +4,7 @@ import html
 
 from px4lockstep.view import colours
 from px4lockstep.view.scene import RUN, SPEED, FlightScene
+from px4lockstep.view.surroundings import zones_of
 
 BOX = (
     "position:fixed;left:12px;top:12px;z-index:5;max-width:19em;padding:10px 14px;border-radius:8px;color:#1c2733;"
@@ -31,6 +32,11 @@ def legend_rows(scene: FlightScene) -> str:
     rows.append("<div>outline: setpoint; orange: nose and thrust</div>")
     if scene.marks:
         rows.append("<div>octahedra: events; cubes with !: faults</div>")
+    areas = [flight.area for flight in scene.flights]
+    if any(zones_of(area) for area in areas):
+        rows.append("<div>walls: stay inside; dashed and hatched: stay outside</div>")
+    if any(area.rally_points for area in areas):
+        rows.append("<div>cubes with R in a square: rally points</div>")
     if scene.scale > 1.005:
         rows.append(f"<div>vehicle drawn {scene.scale:.1f} times larger</div>")
     return "".join(rows)

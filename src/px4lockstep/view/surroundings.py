@@ -87,10 +87,7 @@ def add_waypoints(scene: Any, name: str, waypoints: Mapping[int, Place], shift: 
 def add_fence(scene: Any, name: str, area: Area, shift: Place, height_m: float) -> None:
     """Add the fence as walls: solid edges around zones to stay inside, dashed and hatched ones to stay outside."""
     height_m = area.height_m if area.height_m > 0.0 else max(2.0, 1.1 * height_m)
-    zones = list(area.zones)
-    if area.radius_m > 0.0:
-        zones.append(Zone("GF_MAX_HOR_DIST", True, ((0.0, 0.0),), area.radius_m))
-    for i, zone in enumerate(zones):
+    for i, zone in enumerate(zones_of(area)):
         corners = to_scene(np.column_stack((_outline(zone), np.zeros(len(_outline(zone))))) + shift)
         corners[:, 2] = 0.0
         following, top = np.roll(corners, -1, axis=0), np.array((0.0, 0.0, height_m))
@@ -98,27 +95,41 @@ def add_fence(scene: Any, name: str, area: Area, shift: Place, height_m: float) 
         if len(corners) < CORNERS_OF_CIRCLE:
             edges += list(np.stack((corners, corners + top), axis=1))
         if not zone.is_inclusion:
-            edges = _dashed(edges, height_m / 9.0) + _hatching(corners, following, top)
+            edges = _dashed(edges, height_m / 9.0) if len(corners) < CORNERS_OF_CIRCLE else _dashed_circles(edges)
+            add_lines(scene, f"{name}{i}-hatching", _hatching(corners, height_m), colours.FENCE, 1.0)
         add_lines(scene, f"{name}{i}", np.array(edges), colours.FENCE, 2.2)
-        count = len(corners)
-        walls = np.concatenate((corners, corners + top))
-        faces = [(k, (k + 1) % count, count + k) for k in range(count)]
-        faces += [((k + 1) % count, count + (k + 1) % count, count + k) for k in range(count)]
+        walls = meshes.walls(corners, height_m, is_seen_from_inside=zone.is_inclusion)
         colour = (120, 140, 170) if zone.is_inclusion else colours.FAULT
-        scene.add_mesh_simple(
-            f"{name}{i}-walls", walls, np.array(faces), color=colour, opacity=0.1, side="double", cast_shadow=False
-        )
+        scene.add_mesh_simple(f"{name}{i}-walls", *walls, color=colour, opacity=0.1, cast_shadow=False)
         text = "stay inside" if zone.is_inclusion else "stay outside"
-        scene.add_label(f"{name}{i}-label", text, position=corners[0] + top, font_screen_scale=0.85)
+        front = corners[int(np.argmax(corners @ np.array((0.55, -0.72, 0.0))))]  # towards the first camera
+        scene.add_label(f"{name}{i}-label", text, position=front + top, font_screen_scale=0.85, anchor="bottom-center")
+
+
+def zones_of(area: Area) -> tuple[Zone, ...]:
+    """Return the zones of a fence, with the limit of the distance from home as one of them."""
+    limit = (Zone("GF_MAX_HOR_DIST", True, ((0.0, 0.0),), area.radius_m),) if area.radius_m > 0.0 else ()
+    return (*area.zones, *limit)
+
+
+def places_of(area: Area) -> Array:
+    """Return the corners of all zones and the rally points, north and east."""
+    return np.concatenate([np.zeros((0, 2)), *map(_outline, zones_of(area)), np.reshape(area.rally_points, (-1, 2))])
 
 
 def add_rally_points(scene: Any, name: str, area: Area, shift: Place, size_m: float) -> None:
-    """Add a cube with the letter R at each rally point."""
+    """Add a cube with the letter R at each rally point, on a square on the ground."""
+    square = np.array([(-1.0, -1.0, 0.0), (1.0, -1.0, 0.0), (1.0, 1.0, 0.0), (-1.0, 1.0, 0.0)])
     for i, (north_m, east_m) in enumerate(area.rally_points):
         cube = meshes.cube()
         place = to_scene(np.array((north_m, east_m, 0.0)) + shift) * (1.0, 1.0, 0.0)
-        scene.add_mesh_simple(f"{name}{i}", size_m * cube.vertices, cube.faces, color=(250, 250, 250), position=place)
-        scene.add_label(f"{name}{i}/label", f"R{i}", position=(0.0, 0.0, 1.5 * size_m))
+        look = {"color": colours.RALLY, "position": above(place, 0.8 * size_m), "cast_shadow": False}
+        scene.add_mesh_simple(f"{name}{i}", size_m * cube.vertices, cube.faces, **look)
+        corners = above(place + 2.2 * size_m * square, 0.05 * size_m)
+        add_lines(
+            scene, f"{name}{i}-square", np.stack((corners, np.roll(corners, -1, axis=0)), axis=1), colours.RALLY, 2.2
+        )
+        scene.add_label(f"{name}{i}/label", f"R{i}", position=(0.0, 0.0, 1.2 * size_m), anchor="bottom-center")
 
 
 def _outline(zone: Zone) -> Array:
@@ -141,11 +152,23 @@ def _dashed(edges: list[Array], dash_m: float) -> list[Array]:
     return dashes
 
 
-def _hatching(corners: Array, following: Array, top: Array) -> list[Array]:
-    """Return slanted lines across the walls."""
+def _dashed_circles(edges: list[Array]) -> list[Array]:
+    """Return the edges of circles without every third."""
+    return [edge for k, edge in enumerate(edges) if k % 3 != 2]
+
+
+def _hatching(corners: Array, height_m: float) -> Array:
+    """Return slanted lines, (n, 2, 3), that rise around the walls over the corners of a zone; at most 40 of them."""
+    sides_m = np.linalg.norm(np.roll(corners, -1, axis=0) - corners, axis=1)
+    at_m = np.concatenate(((0.0,), np.cumsum(sides_m)))
+    closed = np.vstack((corners, corners[:1]))
     lines = []
-    for start, end in zip(corners, following, strict=True):
-        count = max(1, round(float(np.linalg.norm(end - start)) / float(top[2])))
-        for k in range(count):
-            lines.append(np.stack((start + k / count * (end - start), start + (k + 1) / count * (end - start) + top)))
-    return lines
+    for start_m in np.linspace(0.0, at_m[-1], min(40, max(4, round(4.0 * at_m[-1] / height_m))), endpoint=False):
+        end_m = start_m + min(height_m, 0.5 * at_m[-1])
+        bends = np.concatenate((at_m, at_m[1:] + at_m[-1]))
+        bends = bends[(bends > start_m) & (bends < end_m)]
+        way_m = np.concatenate(((start_m,), bends[:: max(1, len(bends) // 10)], (end_m,)))
+        ground = np.stack([np.interp(way_m % at_m[-1], at_m, closed[:, k]) for k in range(2)], axis=1)
+        points = np.column_stack((ground, height_m * (way_m - start_m) / (end_m - start_m)))
+        lines.append(np.stack((points[:-1], points[1:]), axis=1))
+    return np.concatenate(lines)
