@@ -381,7 +381,7 @@ def test_a_crash_is_drawn_again_in_detail():
     log = Log.of(falling)
     crash_s = float(log.time_s[-1])
     panels = panels_of(plot_flight(log))
-    for name in ("Crash: height", "Crash: roll and pitch", "Crash: motor commands"):
+    for name in ("Crash: height", "Crash: attitude", "Crash: motor commands"):
         assert panels[name].get_xlim()[1] == crash_s
     long = [FlightEvent(40_000_000, "motor 2 off", is_fault=True), FlightEvent(42_000_000, "crashed", is_fault=True)]
     times = Log({"time_us": np.arange(421) * 100_000, "pos_ned": np.zeros((421, 3))})

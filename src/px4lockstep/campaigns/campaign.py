@@ -13,7 +13,7 @@ from pydantic import ValidationError
 
 from px4lockstep.campaigns.build_cache import BuildCache
 from px4lockstep.campaigns.file_tables import MAX_RUNS, CampaignFile, Vary
-from px4lockstep.campaigns.metrics import Metric, metrics_of, refuse_functions
+from px4lockstep.campaigns.metrics import DEFAULT_LABELS, Metric, metrics_of, refuse_functions
 from px4lockstep.campaigns.own_objects import pickled, with_kinds
 from px4lockstep.campaigns.sampling import Sampler, seed_of_run
 from px4lockstep.errors import InputError
@@ -227,4 +227,4 @@ class Campaign(ShortRepr):
     def labels(self) -> dict[str, str]:
         """Labels of inputs and metrics, by key or name, for figures and reports."""
         named = [(own.key, own.label) for own in self.vary] + [(own.name, own.label) for own in self.file.metric]
-        return {name: label for name, label in named if label is not None}
+        return DEFAULT_LABELS | {name: label for name, label in named if label is not None}

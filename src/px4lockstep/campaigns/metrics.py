@@ -30,6 +30,7 @@ OPTIONS = ("signal", "limit", "target", "band", "after_s", "until_s")
 """Options of all kinds; `kinds.KINDS` has those of each."""
 DEFAULTS = ("crashed", "mission_finished")
 """Kinds that are metrics of every campaign, under their own names."""
+DEFAULT_LABELS = {"mission_finished": "mission finished"}
 LABEL_LENGTH: dict[str, Any] = {"min_length": 1, "max_length": 60}
 RESERVED = (*ABOUT, "pass_rate")
 """Names of the columns and statistics that every campaign has."""

@@ -56,7 +56,9 @@ def draw_statuses(axes: "Axes", results: Results) -> None:
     order = np.lexsort((names, counts))
     names, counts = names[order], counts[order]
     axes.set_title("Runs by status")
-    axes.barh(range(len(names)), counts, height=0.62, color=[GOOD if is_success(name) else BAD for name in names])
+    for place, (name, count) in enumerate(zip(names, counts, strict=True)):
+        look = {"color": GOOD} if is_success(name) else {"color": BAD, "hatch": "////", "edgecolor": "white", "lw": 0.4}
+        axes.barh(place, count, height=0.62, **look)
     for place, count in enumerate(counts):
         axes.text(count, place, f" {count}", va="center")
     axes.set_yticks(range(len(names)), labels=[shortened(str(name), 22) for name in names])

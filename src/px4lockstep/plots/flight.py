@@ -63,7 +63,7 @@ PANELS: tuple[tuple[int, int, Draw, str, str], ...] = (
 """Row, column, function, title and unit of each panel over time."""
 ZOOMED: tuple[tuple[Draw, str, str], ...] = (
     (motion.draw_height, "Height", "[m]"),
-    (motion.draw_tilt, "Roll and pitch", "[°]"),
+    (motion.draw_tilt, "Attitude", "[°]"),
     (power.draw_motors, "Motor commands", "[0 to 1]"),
 )
 LAST_ROW = 4
