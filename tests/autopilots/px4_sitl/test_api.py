@@ -114,6 +114,73 @@ def test_a_mission_is_uploaded_over_a_lossy_link(wire):
     assert len(wire.sent) == 9
 
 
+def sent_types(wire):
+    """Return what was sent: the type and, of an item, its number."""
+    names = {"MISSION_COUNT": lambda told: "count", "MISSION_ITEM_INT": lambda told: told.seq}
+    return [names[told.get_type()](told) for told in wire.sent]
+
+
+def test_the_last_item_is_repeated_until_it_is_acknowledged(wire):
+    """PX4's acknowledgement was lost, and it repeats it; a count would begin another transfer, or be refused."""
+    own = Api(wire, MISSION.items[:2])
+    own.upload(0)
+    own.step(0)
+    for number in range(2):
+        wire.hear("mission_request_int", 245, 190, number)
+    own.step(100_000)
+    for time_us in range(200_000, 3_000_000, 100_000):
+        own.step(time_us)
+    assert sent_types(wire) == ["count", 0, 1, 1, 1]
+    wire.hear("mission_ack", 245, 190, 0)
+    own.step(3_000_000)
+    assert own.is_ready
+
+
+def test_an_upload_starts_again_when_px4_has_given_it_up(wire):
+    """It requests no item any more, for longer than PX4's own timeout of 5 s."""
+    own = Api(wire, MISSION.items[:2])
+    own.upload(0)
+    own.step(0)
+    wire.hear("mission_request_int", 245, 190, 0)
+    step_on(own, 7_000_000)
+    assert sent_types(wire)[:3] == ["count", 0, 0]
+    assert sent_types(wire)[-1] == "count"
+
+
+def test_an_upload_that_px4_is_too_busy_for_starts_again(wire):
+    """MAV_MISSION_ERROR, while another transfer is under way; but not for ever."""
+    own = Api(wire, MISSION.items[:2])
+    own.upload(0)
+    own.step(0)
+    for second in range(1, api.MAX_UPLOAD_ERRORS + 1):
+        wire.hear("mission_ack", 245, 190, api.MISSION_ERROR)
+        own.step(2_000_000 * second)
+        own.step(2_000_000 * second + 1_500_000)
+    assert sent_types(wire) == ["count"] * (1 + api.MAX_UPLOAD_ERRORS)
+    wire.hear("mission_ack", 245, 190, api.MISSION_ERROR)
+    with pytest.raises(SimulationError, match="PX4 rejected the mission with MAV_MISSION_RESULT 1: error"):
+        own.step(30_000_000)
+
+
+@pytest.mark.parametrize("is_requested", [False, True])
+def test_silence_counts_only_if_it_lasts_in_wall_clock_time_too(wire, monkeypatch, is_requested):
+    """Its threads for MAVLink may have had no processor; the error says how far the upload came."""
+    now_s = 100.0
+    monkeypatch.setattr(api.time, "monotonic", lambda: now_s)
+    wire.hear("heartbeat", 2, 12, 0, 0, 3)
+    own = Api(wire, MISSION.items[:2])
+    own.upload(0)
+    own.step(0)
+    own.step(2 * api.PATIENCE_US)
+    if is_requested:
+        wire.hear("mission_request_int", 245, 190, 0)
+    own.step(3 * api.PATIENCE_US)
+    now_s += api.PATIENCE_S + 0.1
+    where = "; the last item that it requested was 0" if is_requested else ""
+    with pytest.raises(SimulationError, match=rf"the mission, 2 items, was sent to PX4 .* it did not answer{where}$"):
+        own.step(3 * api.PATIENCE_US + 1_000)
+
+
 def test_fence_and_rally_points_are_uploaded_before_the_mission(wire):
     """Polygons before circles, one vertex per item; requests and answers for another list are ignored."""
     triangle = ((47.0, 8.0), (47.1, 8.0), (47.0, 8.1))
@@ -283,6 +350,7 @@ def test_an_order_that_is_rejected_until_the_timeout_is_an_error(wire, monkeypat
 def test_an_order_without_any_answer_is_an_error(wire, monkeypatch):
     """The message says that there was no answer."""
     monkeypatch.setattr(api, "PATIENCE_US", 1_000_000)
+    monkeypatch.setattr(api, "PATIENCE_S", 0.0)
     own = Api(wire, ())
     own.order(ARM)
     with pytest.raises(SimulationError, match=r"but it did not answer$"):

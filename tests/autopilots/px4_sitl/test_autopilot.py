@@ -440,6 +440,7 @@ def test_a_mission_that_px4_rejects_is_an_error(build, tmp_path, monkeypatch):
 def test_a_px4_without_an_api_is_an_error(build, tmp_path, monkeypatch):
     """The mission can't be uploaded."""
     monkeypatch.setattr(api, "PATIENCE_US", 1_000_000)
+    monkeypatch.setattr(api, "PATIENCE_S", 0.5)
     error, _, _ = fails(build, tmp_path, "mute", monkeypatch)
     assert "it sent nothing over its UDP API; does its start script start MAVLink?" in error
 

@@ -1,6 +1,8 @@
 """Client of PX4's MAVLink API: parameters, uploads of mission, fence and rally points, queued commands, PX4's status.
 
-All times are simulated, because PX4's clock stands still between steps. An order is complete when PX4 has accepted it,
+Times are simulated, because PX4's clock stands still between steps; but PX4's threads for MAVLink are not in lockstep,
+so that silence counts only if it also lasts in wall-clock time: on a busy machine, 15 s of simulation pass within a
+second. An order is complete when PX4 has accepted it,
 in an answer addressed to this client, and its status confirms it: a ground station may send commands at the same time,
 and PX4 may broadcast the answers. An order that is unanswered, temporarily rejected or unconfirmed is sent again until
 it times out. A timeout is an error, or only a warning if PX4 had accepted the order, or if it has disarmed itself
@@ -13,6 +15,7 @@ https://mavlink.io/en/messages/common.html#BATTERY_STATUS
 """
 
 import math
+import time
 from collections import deque
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -61,6 +64,13 @@ SHOWN_US = 2_500_000
 """Time for PX4's status to confirm an accepted order: a heartbeat comes every second, and the first may be outdated."""
 PATIENCE_US = 15_000_000
 """Timeout of an order or upload. A healthy PX4 can be armed at the latest 3.7 s after its first sensor message."""
+PATIENCE_S = 10.0
+"""Wall-clock time that must have passed, too, before PX4 is said not to answer; MAVSDK waits for 3 s."""
+RESTART_US = 6_000_000
+"""Silence after which an upload starts again; PX4 gives up a transfer after 5 s."""
+MAX_UPLOAD_ERRORS = 8
+"""Times that an upload starts again after MAV_MISSION_ERROR, PX4's answer while it is busy with another transfer."""
+MISSION_ERROR = 1
 STREAMS = (STATUSTEXT, CURRENT_MODE)
 STREAM_US = 1_000.0
 """Interval requested for these messages. On this link, of 4 kB/s, PX4 sends them at a twentieth of that rate, and
@@ -117,6 +127,7 @@ class Api:
         self._system = 1
         self._orders: deque[Order] = deque()
         self._since_us = 0
+        self._since_s = self._begun_s = self._upload_since_s = time.monotonic()
         self._sent_us: int | None = None
         self._tries = 0
         self._result = ""
@@ -125,6 +136,7 @@ class Api:
         self._begun_us: int | None = None
         self._upload_since_us: int | None = None
         self._item_sent: int | None = None
+        self._item_us = self._upload_errors = 0
         self._beat_us = self._beats = 0
         self.status = Status(items)
         self.warnings: list[str] = []
@@ -153,7 +165,8 @@ class Api:
 
         `is_armed` is PX4's arming state in its last answer to a step, by default that in its last heartbeat.
         """
-        self._begun_us = time_us if self._begun_us is None else self._begun_us
+        if self._begun_us is None:
+            self._begun_us, self._begun_s = time_us, time.monotonic()
         if is_armed is not None:  # older than the messages: a mode that PX4 changes by disarming comes after it
             self.status.set_vehicle(is_armed, is_landed)
         self.receive(time_us)
@@ -189,8 +202,7 @@ class Api:
     def upload(self, time_us: int) -> None:
         """Start the uploads, which wait for the parameters: PX4 checks the mission against them."""
         if self._upload_since_us is None and self._parameters.is_done:
-            self._upload_since_us = time_us
-            self._sent_us = None
+            self._begin_upload(time_us)
 
     def send_battery(self, number: int, voltage_v: float, current_a: float, remaining: float) -> None:
         """Send the state of a battery to PX4, as a component of the vehicle; skip it if it is not measured."""
@@ -277,6 +289,7 @@ class Api:
             order = self._orders[0]
         if self._sent_us is None:
             self._since_us, self._was_armed = time_us, self.status.is_armed
+            self._since_s = time.monotonic()
         elif self._has_given_up(order):
             asked = self._refused(f"PX4 was commanded to {order.name}", time_us - self._since_us)
             self.warnings.append(f"{asked}. It has disarmed itself")
@@ -284,7 +297,7 @@ class Api:
             return
         elif time_us - self._sent_us < (SHOWN_US if self._is_accepted else AGAIN_US):
             return
-        if time_us - self._since_us > PATIENCE_US:
+        if time_us - self._since_us > PATIENCE_US and (self._result or _has_passed(self._since_s)):
             said = self._refused(f"PX4 was commanded to {order.name}", PATIENCE_US)
             if self._result != RESULTS[ACCEPTED]:
                 raise SimulationError(said)
@@ -305,21 +318,37 @@ class Api:
 
     def _go_on_with_parameters(self, time_us: int) -> None:
         assert self._begun_us is not None
-        if time_us - self._begun_us > PATIENCE_US:
+        if time_us - self._begun_us > PATIENCE_US and _has_passed(self._begun_s):
             raise SimulationError(self._refused("PX4 was asked for its parameters", PATIENCE_US))
         if self._link.is_known:
             for request in self._parameters.requests(self._dialect, self._target, time_us):
                 self._link.send(request)
 
+    def _begin_upload(self, time_us: int) -> None:
+        """Begin with the next list of items."""
+        self._upload_since_us, self._upload_since_s = time_us, time.monotonic()
+        self._sent_us, self._item_sent, self._upload_errors = None, None, 0
+
     def _go_on_with_upload(self, time_us: int) -> None:
+        """Send what PX4 may not have received: the number of items, or the last item that it requested.
+
+        PX4 requests an item again by itself, and repeats its acknowledgement if the last item comes again.
+        """
         assert self._upload_since_us is not None
         upload = self._uploads[0]
-        if time_us - self._upload_since_us > PATIENCE_US:
+        if time_us - self._upload_since_us > PATIENCE_US and _has_passed(self._upload_since_s):
             asked = f"{upload.name}, {counted(len(upload.items), 'item')}, was sent to PX4"
-            raise SimulationError(self._refused(asked, PATIENCE_US))
-        if self._sent_us is None or time_us - self._sent_us > 2 * AGAIN_US:  # PX4 itself repeats item requests
+            where = "" if self._item_sent is None else f"; the last item that it requested was {self._item_sent}"
+            raise SimulationError(f"{self._refused(asked, time_us - self._upload_since_us)}{where}")
+        if self._sent_us is not None and time_us - self._sent_us <= 2 * AGAIN_US:
+            return
+        if self._item_sent is not None and time_us - self._item_us > RESTART_US:
+            self._item_sent = None
+        if self._item_sent is None:
             self._link.send(self._dialect.encode("mission_count", *self._target, len(upload.items), upload.kind))
-            self._sent_us = time_us
+        else:
+            self._send_fields(self._item_sent)
+        self._sent_us = time_us
 
     def _is_uploading(self, kind: int) -> bool:
         """Return whether the current upload is of a kind."""
@@ -328,17 +357,26 @@ class Api:
     def _send_item(self, kind: int, number: int, time_us: int) -> None:
         if not self._is_uploading(kind) or not 0 <= number < len(self._uploads[0].items):
             return
-        fields = self._uploads[0].items[number]
-        self._link.send(self._dialect.encode("mission_item_int", *self._target, *fields, kind))
-        self._sent_us, self._item_sent = time_us, number
+        self._send_fields(number)
+        self._sent_us = self._item_us = time_us
+        self._item_sent = number
+
+    def _send_fields(self, number: int) -> None:
+        upload = self._uploads[0]
+        fields = upload.items[number]
+        self._link.send(self._dialect.encode("mission_item_int", *self._target, *fields, upload.kind))
 
     def _end_upload(self, kind: int, result: int, time_us: int) -> None:
         if not self._is_uploading(kind):
             return
+        if result == MISSION_ERROR and self._upload_errors < MAX_UPLOAD_ERRORS:
+            self._upload_errors += 1
+            self._sent_us, self._item_sent = time_us, None
+            return
         upload = self._uploads.popleft()
         if result != ACCEPTED:
             raise SimulationError(f"{rejection(upload, result, self._item_sent)}{self._said()}")
-        self._upload_since_us, self._sent_us, self._item_sent = time_us, None, None
+        self._begin_upload(time_us)
 
     def _refused(self, asked: str, waited_us: int) -> str:
         answer = f"it answered: {self._result}" if self._result else "it did not answer"
@@ -362,6 +400,11 @@ def cells_of(voltage_v: float) -> list[int]:
     full, rest = divmod(_whole(1000.0 * voltage_v, 0, CELLS * FULL_MV), FULL_MV)
     cells = [FULL_MV] * full + [rest] * (rest > 0 or full == 0)
     return cells + [NO_CELL] * (CELLS - len(cells))
+
+
+def _has_passed(since_s: float) -> bool:
+    """Return whether the wall-clock time for an answer has passed."""
+    return time.monotonic() - since_s > PATIENCE_S
 
 
 def _whole(value: float, least: int, most: int) -> int:
