@@ -220,8 +220,12 @@ class Timeline(ShortRepr):
 
     def most_ticks(self, axis: str) -> int:
         """Return an upper bound on the number of boundaries at which an axis is due; the log is due at the end."""
-        found = getattr(self, axis)
-        return (0 if found is None else self._count_ticks(found)) + (axis == "log")
+        return self._most_ticks[axis]
+
+    @cached_property
+    def _most_ticks(self) -> dict[str, int]:
+        axes = self.axes
+        return {name: (self._count_ticks(axes[name]) if name in axes else 0) + (name == "log") for name in AXIS_BITS}
 
     @cached_property
     def greatest_step_us(self) -> int:

@@ -227,7 +227,7 @@ def build_aircraft(spec: Spec, builder: Builder | None = None) -> Aircraft:
     builder = builder or Builder()
     airframe = builder.derived(Airframe.without_start, spec.airframe)
     power = builder.derived(Power.without_start, spec.power)
-    gravity = builder.derived(_gravity, spec.environment)
+    gravity = builder.derived(_gravity, *(getattr(spec.environment, name) for name in Gravity.model_fields))
     parts = (airframe, spec.actuation, power, spec.plant.contact, gravity)
     common = builder.made(Aircraft, *parts, spec.home.alt_msl_m, spec.aircraft.name)
     aircraft = common.started(spec.airframe, spec.power)
@@ -238,8 +238,8 @@ def _wind(environment: Environment) -> Wind:
     return environment.only(Wind)
 
 
-def _gravity(environment: Environment) -> Gravity:
-    return environment.only(Gravity)
+def _gravity(*values: Any) -> Gravity:
+    return Gravity.model_construct(**dict(zip(Gravity.model_fields, values, strict=True)))
 
 
 def _flies(spec: Spec) -> bool:

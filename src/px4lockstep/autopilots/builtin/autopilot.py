@@ -2,6 +2,7 @@
 
 import math
 from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -150,7 +151,7 @@ class Builtin(NativeAutopilot):
     def _used_of_file(self) -> dict[str, float | int]:
         return self._used(without_geometry(self.file_params))
 
-    @property
+    @cached_property
     def warnings(self) -> tuple[str, ...]:
         """A warning about parameters of the file that have no effect."""
         used = self._used_of_file
