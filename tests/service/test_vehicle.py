@@ -510,10 +510,14 @@ def test_a_vehicle_has_the_parameters_of_stock_px4_in_a_simulation(flown):
     """Those of PX4's start scripts, which differ from its compiled defaults; a spec can say otherwise."""
     parameters = flown.vehicle.parameters
     assert [parameters[name] for name in ("RTL_RETURN_ALT", "RTL_DESCEND_ALT", "NAV_ACC_RAD")] == [30.0, 10.0, 2.0]
+    assert flown.vehicle.spec.autopilot.hover_thrust_estimate
+    with Vehicle(px4lockstep.load_spec("x500"), overrides={"aircraft.seed": 2}) as vehicle:  # as the command line does
+        assert (vehicle.parameters["RTL_RETURN_ALT"], vehicle.spec.autopilot.hover_thrust_estimate) == (30.0, True)
     other = {"px4.defaults": "compiled", "autopilot.hover_thrust_estimate": False}
-    with Vehicle("x500", overrides=other) as vehicle:
-        assert vehicle.parameters["RTL_RETURN_ALT"] == 60.0
-        assert not vehicle.spec.autopilot.hover_thrust_estimate
+    for spec, overrides in (("x500", other), (px4lockstep.load_spec("x500", other), {"aircraft.seed": 2})):
+        with Vehicle(spec, overrides=overrides) as vehicle:
+            assert vehicle.parameters["RTL_RETURN_ALT"] == 60.0
+            assert not vehicle.spec.autopilot.hover_thrust_estimate
 
 
 @pytest.mark.parametrize("seconds", [1.0, 4.0])

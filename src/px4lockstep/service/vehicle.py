@@ -13,7 +13,7 @@ fence and rally points stay: they are the first commands of the new flight.
 import shutil
 import tempfile
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Container, Mapping
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
@@ -25,7 +25,6 @@ from px4lockstep.flights.folder import BOUNDARIES_HELD, COMMANDS, RunFolder, fre
 from px4lockstep.flights.run import Run, loaded
 from px4lockstep.io import release_pages
 from px4lockstep.log.rows import hold_rows
-from px4lockstep.part import Part
 from px4lockstep.scenario import commands
 from px4lockstep.scenario.commands import UNSUPPORTED, CommandResult, CommandRow, FlightCommand
 from px4lockstep.service.configuration import Configuration
@@ -45,28 +44,33 @@ MAX_TEXTS = 1_000
 """Messages that are kept for `texts`; older ones are dropped."""
 
 
-def served_spec(spec: Spec) -> Spec:
-    """Return a spec without a mission, requests and an end, which come from clients.
+DEFAULTS = {"px4.defaults": "sitl", "autopilot.hover_thrust_estimate": True}
+"""Values of keys that a spec does not have: the vehicle is as stock PX4 in a simulation, which has the parameters of
+its start scripts, and estimates its hover thrust."""
 
-    Where the spec does not say otherwise, the vehicle is as stock PX4 in a simulation: it has the parameters of PX4's
-    start scripts, and estimates its hover thrust.
-    """
+
+def keys_of(spec: Spec) -> frozenset[str]:
+    """Return the keys of `DEFAULTS` that a spec has."""
+    parts = {"px4": spec.px4, "autopilot": spec.autopilot}
+    return frozenset(f"{name}.{key}" for name, part in parts.items() for key in part.model_fields_set) & DEFAULTS.keys()
+
+
+def served_spec(spec: Spec, given: Container[str]) -> Spec:
+    """Return a spec without a mission, requests and an end, which come from clients; `given` has the user's keys."""
     capabilities = spec.autopilot.capabilities
     if not capabilities.takes_commands:
         text = "it talks to its own clients" if capabilities.is_process else "it takes no commands"
         usable = ", ".join(repr(name) for name, kind in KINDS.items() if kind.capabilities.takes_commands)
         raise InputError(f"autopilot.kind = {spec.autopilot.kind!r} can't be served: {text}; use one of {usable}")
-    update = {"arm_time_s": None, "mission_time_s": None, "ends_at_crash": False}
-    tables = {
-        "scenario": spec.scenario.model_copy(update=update),
-        "px4": spec.px4.model_copy(update={"mission_path": None} | _unless_given(spec.px4, defaults="sitl")),
+    updates: dict[str, dict[str, Any]] = {
+        "scenario": {"arm_time_s": None, "mission_time_s": None, "ends_at_crash": False},
+        "px4": {"mission_path": None},
+        "autopilot": {},
     }
-    own = _unless_given(spec.autopilot, hover_thrust_estimate=True)
-    return changed_copy(spec, tables | {"autopilot": spec.autopilot.model_copy(update=own)})
-
-
-def _unless_given(part: Part, **values: Any) -> dict[str, Any]:
-    return {name: value for name, value in values.items() if name not in part.model_fields_set}
+    for key, value in DEFAULTS.items():
+        table, name = key.split(".")
+        updates[table] |= {} if key in given else {name: value}
+    return changed_copy(spec, {name: getattr(spec, name).model_copy(update=update) for name, update in updates.items()})
 
 
 def with_sparse_log(spec: Spec) -> Spec:
@@ -102,7 +106,9 @@ class Vehicle:
         plots: bool = True,
     ) -> None:
         changes = {**(overrides or {}), "timeline.t_end_s": "none"}
-        self.spec = served_spec(loaded(spec, changes, seed))
+        flown = loaded(spec, changes, seed)
+        source = spec if isinstance(spec, Spec) else flown  # a spec that was changed has all keys
+        self.spec = served_spec(flown, {*keys_of(source), *changes})
         self._record = None if record is None else Path(record)
         if record is None:
             self.spec = with_sparse_log(self.spec)
