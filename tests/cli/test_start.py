@@ -71,6 +71,7 @@ def test_a_run_without_a_figure_imports_only_what_it_uses(short_run):
     unused = ("matplotlib", "pandas", "scipy.linalg", "scipy.signal", "scipy.optimize", "scipy.stats", "scipy.io")
     assert imported(found, *unused, "numpy.ma", "rich.progress", "pymavlink", "pyulog") == []
     own = ("plots.flight", "flights.figure", "flights.replay", "log.ulog", "log.maps", "cli.replay", "cli.crash")
+    own += ("autopilots.px4_library.autopilot", "px4.uorb", "px4.handle")
     assert imported(found, *(f"px4lockstep.{name}" for name in own)) == []
 
 
@@ -83,6 +84,17 @@ def test_imports_are_not_garbage_collected(short_run):
     """The collector starts with the command, and does not visit what was imported."""
     assert short_run["in flight"]["collects"]
     assert short_run["in flight"]["frozen"] > 10_000
+
+
+@pytest.mark.skipif(not os.path.isdir("/proc/self/task"), reason="no list of threads")
+def test_a_command_starts_no_threads_of_blas(python):
+    """They wait actively, on every core, while the command starts; a variable of the user counts."""
+    code = "import os, sys\nfrom px4lockstep.cli import main\nsys.argv[1:] = ['--version']\n"
+    code += "try:\n    main()\nexcept SystemExit:\n    import numpy\n    print(len(os.listdir('/proc/self/task')))\n"
+    assert python("-c", code, OPENBLAS_NUM_THREADS="2").stdout.splitlines()[-1] == "2"
+    environment = {name: value for name, value in os.environ.items() if name != "OPENBLAS_NUM_THREADS"}
+    done = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=True)
+    assert done.stdout.splitlines()[-1] == "1"
 
 
 def test_the_figure_is_drawn_by_another_process(tmp_path):

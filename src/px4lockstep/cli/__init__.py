@@ -14,6 +14,12 @@ from px4lockstep.errors import InputError, LockstepError, OutputError, close_nam
 
 FAILED, BAD_INPUT = 1, 2
 PROGRAM, COMPLETE = "px4lockstep", "_PX4LOCKSTEP_COMPLETE"
+VARIABLES = {"OPENBLAS_NUM_THREADS": "1", "PYDANTIC_DISABLE_PLUGINS": "__all__"}
+"""Variables of this process, unless they are set: what NumPy and pydantic do otherwise takes time in every start.
+
+OpenBLAS starts a thread for each core, which wait actively at first; matrices here are small. Pydantic searches all
+installed packages for plugins.
+"""
 
 
 def program() -> None:
@@ -38,7 +44,8 @@ def program() -> None:
 def main() -> None:
     """Run the command line. Bad input produces a message and an exit code, never a traceback."""
     gc.disable()  # imports create many objects and no garbage; `cli.declare` enables it when the command runs
-    os.environ.setdefault("PYDANTIC_DISABLE_PLUGINS", "__all__")  # else, pydantic searches all installed packages
+    for name, value in VARIABLES.items():
+        os.environ.setdefault(name, value)
     interrupts.take()
     try:
         if sys.stdout is None:

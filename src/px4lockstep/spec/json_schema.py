@@ -8,6 +8,8 @@ from px4lockstep.spec.spec import Spec
 
 def json_schema() -> dict[str, Any]:
     """Return the JSON schema of a spec file, with `extends` and alternative spellings of keys."""
+    for _, model, _ in all_tables(Spec):
+        model.model_rebuild()  # pydantic before 2.12 can't write defaults of a model that was not built
     schema = Spec.model_json_schema(by_alias=True, mode="validation")
     schema["$schema"] = "https://json-schema.org/draft/2020-12/schema"
     schema["title"] = "px4lockstep spec file"

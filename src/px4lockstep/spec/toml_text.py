@@ -4,12 +4,13 @@
 short tables of an array inline, so that no further table could be added to the file.
 """
 
+import functools
 from collections.abc import Iterator
 from typing import Any
 
 import tomli_w
 
-from px4lockstep.part import Key, dotted, field_at, table_of
+from px4lockstep.part import Key, Part, dotted, field_at, table_of
 from px4lockstep.spec.spec import Spec
 
 WIDTH = 110
@@ -20,8 +21,16 @@ def to_toml(spec: Spec) -> str:
 
     An empty array of tables is written as a comment, so that `[[scenario.events]]` can be added to the file.
     """
-    data = spec.model_dump(by_alias=True, exclude_none=True)
+    values = {name: _plain(getattr(spec, name)) for name in Spec.model_fields}
+    data = {name: value for name, value in values.items() if value is not None}
     return "\n".join(_table(data, ())).strip() + "\n"
+
+
+def _plain(value: Any) -> Any:
+    """Return a table as a dictionary. One for the whole spec would need a schema that nothing else needs."""
+    if isinstance(value, tuple):
+        return [_plain(item) for item in value]
+    return value.model_dump(by_alias=True, exclude_none=True) if isinstance(value, Part) else value
 
 
 def _table(data: dict[str, Any], key: Key) -> Iterator[str]:
@@ -44,6 +53,7 @@ def _table(data: dict[str, Any], key: Key) -> Iterator[str]:
             yield from _table(item, inner)
 
 
+@functools.cache
 def _key(name: str) -> str:
     return tomli_w.dumps({name: 0}).removesuffix(" = 0\n")
 

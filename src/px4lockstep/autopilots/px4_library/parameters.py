@@ -1,13 +1,16 @@
 """Set PX4's parameters before the first step: defaults, control allocation, a vehicle's file, the user's."""
 
 from collections.abc import Mapping
+from typing import TYPE_CHECKING
 
 from px4lockstep.autopilots.fence import LIMITS
 from px4lockstep.autopilots.vehicle_params import without_geometry
 from px4lockstep.errors import InputError
-from px4lockstep.px4 import Px4
 from px4lockstep.px4.parameters import resolve
 from px4lockstep.vehicle.aircraft import Aircraft
+
+if TYPE_CHECKING:
+    from px4lockstep.px4 import Px4
 
 Params = Mapping[str, float | int]
 
@@ -32,7 +35,7 @@ def ca_parameters(aircraft: Aircraft) -> dict[str, float | int]:
 
 
 def set_parameters(
-    px4: Px4, aircraft: Aircraft, defaults: Params, of_file: Params, users: Params, *, derive_geometry: bool
+    px4: "Px4", aircraft: Aircraft, defaults: Params, of_file: Params, users: Params, *, derive_geometry: bool
 ) -> list[str]:
     """Set parameters: defaults, geometry, those of the airframe, of a vehicle's file and of the user, in this order.
 
@@ -51,7 +54,7 @@ def set_parameters(
     return [name for name in of_file if name in missing or name not in taken]
 
 
-def has(px4: Px4, name: str) -> bool:
+def has(px4: "Px4", name: str) -> bool:
     """Return whether PX4 has a parameter."""
     try:
         px4.param_kind(name)
@@ -60,14 +63,14 @@ def has(px4: Px4, name: str) -> bool:
     return True
 
 
-def notify(px4: Px4) -> None:
+def notify(px4: "Px4") -> None:
     """Make PX4's modules reload their parameters."""
     px4.param_notify()
     if px4.config.enable_control_allocator:
         px4.control_alloc_update_params()
 
 
-def check_rotors(px4: Px4) -> None:
+def check_rotors(px4: "Px4") -> None:
     """Check that PX4's control allocation has rotors."""
     if px4.config.enable_control_allocator and px4.param_get("CA_ROTOR_COUNT") <= 0:
         raise InputError(
