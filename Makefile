@@ -8,6 +8,8 @@ unexport PYTHONDONTWRITEBYTECODE
 
 .PHONY: fly check test test-all prepare collect warm lint docs linkcheck dist test-oldest test-pythons test-aarch64 bench pictures digests fuzz fuzz-atheris clean bench-check bench-record
 
+# Python compiles what is imported, a small part of what is installed.
+INSTALL := $(BIN)/python -m pip install --quiet --no-compile
 # Many tests wait for processes and sockets, so three workers keep two cores busy. Each has neighbouring tests, which
 # share flights, and takes over tests of the others at the end.
 WORKERS ?= 3
@@ -28,8 +30,6 @@ test-all: prepare  # long proofs too: many seeds, wall-clock flows, clean instal
 	$(PYTEST) -n $(WORKERS)
 	$(MAKE) test-oldest test-pythons test-aarch64
 
-# Tests import a part of what is installed.
-prepare: export PIP_NO_COMPILE = 1
 prepare: $(VENV)/installed  # compile, while development tools are installed, and lint and documentation are checked
 	$(MAKE) --no-print-directory --jobs=2 --output-sync=target warm lint docs collect
 
@@ -110,12 +110,11 @@ digests: $(VENV)/ready  # REASON="why the flights of aircraft that ship are othe
 
 $(VENV)/installed: pyproject.toml  # what a flight needs, nothing else
 	$(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install --quiet --upgrade pip
-	$(BIN)/python -m pip install --quiet --editable .  # downloads the dependencies; one to two minutes
+	$(INSTALL) --editable .  # downloads the dependencies
 	touch $@
 
 $(VENV)/ready: $(VENV)/installed  # what developers need too
-	$(BIN)/python -m pip install --quiet --editable ".[dev,docs]"
+	$(INSTALL) --editable ".[dev,docs]"
 	touch $@
 
 clean:
