@@ -4,6 +4,7 @@ import math
 
 import pytest
 from served import CALM, Flown
+from served_processes import run_flows, served_process
 
 import px4lockstep
 from px4lockstep.scenario.commands import DENIED, TEMPORARILY_REJECTED, Arm, FollowTarget, Hold, SetMode, SetParam
@@ -134,6 +135,14 @@ def test_a_client_is_followed_over_mavlink(served, client):
         served.run(0.5)
     client.expect("HEARTBEAT", type=2, custom_mode=4 << 16 | 8 << 24, base_mode=145)
     assert served.vehicle.status.pos_ned[:2] == pytest.approx((12.0, 0.0), abs=1.0)
+
+
+@pytest.mark.slow
+@pytest.mark.process
+def test_an_application_with_mavsdk_is_followed(served_instance):
+    """Its plugin follow_me, with a vehicle in a fresh process."""
+    with served_process(served_instance, "--speed", "3") as served:
+        run_flows(served, "follow")
 
 
 REST = ([0.0] * 3, [1.0, 0.0, 0.0, 0.0], [0.0] * 3, [0.0] * 3, 0)

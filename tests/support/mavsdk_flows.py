@@ -15,6 +15,7 @@ import traceback
 import pytest
 from mavsdk import System
 from mavsdk.action import ActionError, OrbitYawBehavior
+from mavsdk.follow_me import Config, TargetLocation
 from mavsdk.geofence import Circle, FenceType, GeofenceData, Point, Polygon
 from mavsdk.mission import MissionError, MissionItem, MissionPlan
 from mavsdk.mission_raw import MissionItem as RawItem
@@ -25,9 +26,9 @@ from mavsdk.telemetry import FlightMode, LandedState
 HOME = (47.397742, 8.545594, 488.0)
 M_PER_DEG = 111_195.0
 WAIT_S = 60.0
-DOWN_S = 4 * WAIT_S
-"""A return from 60 m at real time takes longer than a minute."""
 """Wall-clock time for what must happen, on a busy machine."""
+DOWN_S = 4 * WAIT_S
+"""A return at real time takes longer than a minute."""
 
 
 async def first(stream, condition=lambda value: True, wait_s=WAIT_S):
@@ -198,6 +199,29 @@ async def guided(drone):
     assert metres_from(await first(drone.telemetry.position()), *HOME[:2]) < 2.0
 
 
+async def follow(drone):
+    """MAVSDK's follow_me: the vehicle keeps 10 m behind a target that stands 25 m north of home, at 12 m."""
+    await take_off(drone)
+    await drone.follow_me.set_config(Config(12.0, 10.0, 0.1, Config.FollowAltitudeMode.CONSTANT, 5.0, 180.0))
+    assert (await drone.follow_me.get_config()).follow_distance_m == 10.0
+    await drone.follow_me.start()
+    await wait_for_mode(drone, FlightMode.FOLLOW_ME)
+    place = waypoint(25.0, 0.0)
+    target = TargetLocation(place.latitude_deg, place.longitude_deg, HOME[2], 0.0, 0.0, 0.0)
+    await drone.follow_me.set_target_location(target)  # sent every second from now on
+    goal = waypoint(15.0, 0.0)
+
+    def is_there(place):
+        distance_m = metres_from(place, goal.latitude_deg, goal.longitude_deg)
+        return distance_m < 1.5 and abs(place.relative_altitude_m - 12.0) < 1.0
+
+    await first(drone.telemetry.position(), is_there)
+    await drone.follow_me.stop()
+    await wait_for_mode(drone, FlightMode.HOLD)
+    await drone.action.land()
+    await wait_disarmed(drone)
+
+
 async def offboard(drone):
     """Flow 6: positions within 0.5 m, then velocities; without a setpoint MAVSDK refuses to start."""
     await drone.action.arm()
@@ -267,7 +291,7 @@ async def refusals(drone):
     await wait_disarmed(drone)
 
 
-FLOWS = (health, takeoff_and_land, mission, mission_control, guided, offboard, parameters, fence, refusals)
+FLOWS = (health, takeoff_and_land, mission, mission_control, guided, follow, offboard, parameters, fence, refusals)
 
 
 async def main(names, address, port):

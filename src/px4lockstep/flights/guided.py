@@ -33,6 +33,7 @@ from px4lockstep.autopilots.requests import (
 )
 from px4lockstep.engine.given_commands import RECENT
 from px4lockstep.engine.simulation import Simulation
+from px4lockstep.flights.outcome import TAKEN_OFF_M
 from px4lockstep.flights.requested import MEAN_US, stopping_m
 from px4lockstep.log.log import Log
 from px4lockstep.scenario.commands import (
@@ -77,7 +78,6 @@ MAX_ERROR_M = 5.0
 """Largest error of the estimate that excuses a miss."""
 FOLLOW_MISS_M = 8.0
 """Additional distance by which a vehicle may lag behind a target that moves."""
-TAKEN_OFF_M = 0.5
 SLOW = 0.5
 """Fraction of the demanded speed below which a vehicle does not fly its circle."""
 
