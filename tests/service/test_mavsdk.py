@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 from mavlink_client import own_served_instance
-from served_processes import address_of, end_client, run_client, run_flows, served_process, start_flows
+from served_processes import address_of, end_client, free_tcp_port, run_client, run_flows, served_process, start_flows
 
 from px4lockstep.flights.saved import read_run
 from px4lockstep.service.endpoint import ports_of
@@ -50,11 +50,19 @@ def test_offboard_positions_and_velocities(served_instance):
         run_flows(served, "offboard")
 
 
-def test_the_example_of_the_guide_runs_as_printed(tmp_path):
-    """As pytest runs it in a project, with the first vehicle's ports; MAVSDK's server does not outlive the group."""
+def test_the_example_of_the_guide_runs_as_printed(served_instance, tmp_path):
+    """As pytest runs it in a project, but with ports of its own: other tests have those of the first vehicle."""
     page = Path(__file__).parents[2] / "docs" / "howto" / "serve.md"
     [example] = [text for text in BLOCK.findall(page.read_text("utf-8")) if "import mavsdk" in text]
     assert len([line for line in example.splitlines() if line.strip()]) <= 20
+    ports = {
+        'serve("x500", ': f'serve("x500", instance={served_instance}, ',
+        "System()": f"System(port={free_tcp_port()})",
+        "vehicle.address": f'"{address_of(served_instance)}"',
+    }
+    for printed, own in ports.items():
+        assert printed in example
+        example = example.replace(printed, own)
     (tmp_path / "test_app.py").write_text(example, "utf-8")
     assert "1 passed" in run_client("-m", "pytest", "-q", "-p", "no:cacheprovider", tmp_path / "test_app.py")
 

@@ -4,7 +4,7 @@ import math
 import socket
 import time
 
-from pymavlink.dialects.v20 import common
+from pymavlink.dialects.v20 import development
 
 from px4lockstep.service.endpoint import ports_of
 
@@ -24,12 +24,10 @@ class WireClient:
         self.socket.bind((HOST, 0))
         self.socket.settimeout(0.1)
         self.address = (HOST, ports_of(instance)[link].bound)
-        self.mav = common.MAVLink(None, system, 190)
+        self.mav = development.MAVLink(None, system, 190)
         self.mav.robust_parsing = True
         self._beat_s = 0.0
-        self.gap_s = 0.0
-        """Longest time between two messages of the vehicle."""
-        self._heard_s = None
+        self._unread = []
 
     def __enter__(self):
         return self
@@ -52,17 +50,15 @@ class WireClient:
             data = self.socket.recv(65_536)
         except (TimeoutError, ConnectionRefusedError):
             return []
-        now_s = time.perf_counter()
-        if self._heard_s is not None:
-            self.gap_s = max(self.gap_s, now_s - self._heard_s)
-        self._heard_s = now_s
         return self.mav.parse_buffer(bytearray(data)) or []
 
     def wait(self, name, holds=lambda message: True, timeout_s=60.0):
         """Return the next message of a type for which a condition holds."""
         end_s = time.perf_counter() + timeout_s
         while time.perf_counter() < end_s:
-            for message in self.read():
+            self._unread += [] if self._unread else self.read()
+            while self._unread:
+                message = self._unread.pop(0)
                 if message.get_type() == name and message.get_srcSystem() == self.target and holds(message):
                     return message
         raise AssertionError(f"no such {name} within {timeout_s} s")
