@@ -1,9 +1,10 @@
 """Compare this checkout's benchmarks with the recorded ones, or record them, in `benchmarks/history.md`.
 
     make bench-check      # exits with 1 if a ratio is more than 10 % above the newest entry of this processor
-    make bench-record     # adds an entry
+    make bench-record     # adds an entry; exits with 2 on a busy machine
 
-Use a quiet machine. Ratios are compared, not times; still, the ratio to C depends on the processor.
+Both exit with 2 if the benchmarks can't be run. Use a quiet machine. Ratios are compared, not times; still, the ratio
+to C depends on the processor.
 """
 
 import argparse
@@ -22,6 +23,9 @@ from typing import Any
 ROOT = Path(__file__).resolve().parents[1]
 HISTORY = ROOT / "benchmarks" / "history.md"
 TOLERANCE = 1.10
+QUIET = 1.0
+"""Largest load average of a quiet machine, in the last minute before the benchmarks."""
+SLOWER, FAILED = 1, 2
 PACKAGES = ("numba", "numpy", "typer", "pydantic", "h5py", "pyarrow", "matplotlib")
 UNITS = {"c_ratio": "C", "import_ratio": "import of Numba"}
 ENTRY = re.compile(r"^## (?P<title>.+)\n\n(?P<machine>.+)\n(?P<versions>.+)\n\n(?P<table>(?:\|.*\n)+)", re.MULTILINE)
@@ -97,7 +101,11 @@ def versions() -> str:
 def measured() -> list[dict[str, Any]]:
     """Run all benchmarks."""
     command = [sys.executable, "-P", "-m", "px4lockstep", "bench", "--json"]
-    found: list[dict[str, Any]] = json.loads(subprocess.run(command, stdout=subprocess.PIPE, check=True).stdout)
+    done = subprocess.run(command, stdout=subprocess.PIPE, check=False)
+    if done.returncode != 0:
+        sys.stderr.write(f"error: px4lockstep bench exited with {done.returncode}; nothing was compared or recorded\n")
+        sys.exit(FAILED)
+    found: list[dict[str, Any]] = json.loads(done.stdout)
     return found
 
 
@@ -106,13 +114,22 @@ def check() -> int:
     recorded = chosen(entries(HISTORY.read_text("utf-8")), machine())
     if recorded.machine != machine():
         sys.stderr.write(f"note: no entry of this machine; compared with {recorded.machine}\n")
-    slower = compare(ratios_of(measured()), recorded)
-    sys.stdout.write("".join(f"slower: {line}\n" for line in slower) or f"no slower than {recorded.title}\n")
-    return 1 if slower else 0
+    if (load := os.getloadavg()[0]) > QUIET:
+        sys.stderr.write(f"note: the machine is busy (load average {load:.1f}), so ratios may be too high\n")
+    found = ratios_of(measured())
+    slower, missing = compare(found, recorded), [name for name in recorded.ratios if name not in found]
+    sys.stdout.write("".join(f"slower: {line}\n" for line in slower))
+    sys.stdout.write("".join(f"not measured: {name}\n" for name in missing))
+    if not slower and not missing:
+        sys.stdout.write(f"no slower than {recorded.title}\n")
+    return SLOWER if slower else FAILED if missing else 0
 
 
 def record() -> int:
     """Add an entry to the history; return the exit code."""
+    if (load := os.getloadavg()[0]) > QUIET:
+        sys.stderr.write(f"error: the machine is busy (load average {load:.1f}); an entry needs a quiet one\n")
+        return FAILED
     show = ["git", "-C", str(ROOT), "describe", "--always", "--dirty"]
     commit = subprocess.run(show, capture_output=True, text=True, check=True).stdout.strip()
     title = f"{time.strftime('%Y-%m-%d')}, {commit}"
