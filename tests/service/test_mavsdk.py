@@ -77,9 +77,9 @@ def test_mission_control_guided_flight_fence_and_refusals(served_instance):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("speed", ["1", "5", "10"])
+@pytest.mark.parametrize("speed", ["1", "5", "10", "max"])
 def test_flows_at_real_time_and_faster(served_instance, speed):
-    """Flow 12: 2, 3 and 6 at 1, 5 and 10 times real time."""
+    """Flow 12: 2, 3 and 6 at 1, 5 and 10 times real time, and without a pace."""
     for flow in ("takeoff_and_land", "mission", "offboard"):
         with served_process(served_instance, "--speed", speed) as served:
             run_flows(served, flow)
