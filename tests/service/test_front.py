@@ -13,6 +13,7 @@ import pytest
 import px4lockstep
 from px4lockstep.autopilots.mavlink.links import check_is_free
 from px4lockstep.errors import InputError, SimulationError, StateError
+from px4lockstep.flights.run import read_commands
 from px4lockstep.scenario.commands import Arm, Disarm, Land, Takeoff
 from px4lockstep.service.endpoint import ports_of
 
@@ -86,6 +87,17 @@ def test_mistakes_are_told_by_the_process_that_serves():
         pass
     with pytest.raises(InputError, match="speed = 0"):
         px4lockstep.serve("x500", speed=0)
+
+
+def test_another_speed_has_its_own_timeouts(tmp_path):
+    """Clients send in wall-clock time. The changes are commands of the flight, so that it can be flown again."""
+    with px4lockstep.serve("x500", instance=67, speed=2.0, record=tmp_path) as vehicle:
+        vehicle.set_speed(5.0)
+        vehicle.step(0.1)
+        vehicle.set_speed(0.5)
+        vehicle.step(0.1)
+    rows = [row.command for row in read_commands(vehicle.folders[0] / "commands.jsonl")]
+    assert [row.value for row in rows if row.param == "COM_OF_LOSS_T"] == [5.0, 1.0]
 
 
 def serve_and_kill(folder):

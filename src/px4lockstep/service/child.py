@@ -19,10 +19,10 @@ from typing import Any
 from px4lockstep.errors import LockstepError
 from px4lockstep.flights.run import loaded
 from px4lockstep.io import to_json
-from px4lockstep.scenario.commands import CommandResult, row_of_data
+from px4lockstep.scenario.commands import CommandResult, SetParam, row_of_data
 from px4lockstep.service.endpoint import Endpoint, ports_of
 from px4lockstep.service.loop import ServiceLoop
-from px4lockstep.service.speed import speed_overrides
+from px4lockstep.service.speed import speed_overrides, timeouts_at
 from px4lockstep.service.vehicle import Vehicle
 
 FIRST_S = 60.0
@@ -88,6 +88,7 @@ class Service:
         self._when_there: Callable[[], None] | None = None
         speed = math.inf if options["speed"] is None else float(options["speed"])
         spec = loaded(options["spec"], options["overrides"], options["seed"], trust=options["trust"])
+        self._spec = spec
         self.vehicle = Vehicle(
             spec, overrides=speed_overrides(spec, speed), record=options["record"], plots=options["keeps"]
         )
@@ -146,6 +147,8 @@ class Service:
             answer(time_us=self.vehicle.time_us)
         elif what == "speed":
             self._loop.speed = math.inf if request["speed"] is None else float(request["speed"])
+            for name, value in timeouts_at(self._spec, self._loop.speed).items():
+                self.vehicle.submit(SetParam(name, value))
             answer()
         elif what == "texts":
             answer(texts=[vars(text) for text in self.vehicle.all_texts])

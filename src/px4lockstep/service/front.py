@@ -315,7 +315,7 @@ class ServedVehicle:
         return float(self._ask("step", max(ANSWER_S, seconds), us=time_us)["time_us"]) / 1e6
 
     def set_speed(self, speed: float) -> None:
-        """Set simulated time per wall-clock time; `math.inf`: see `serve`."""
+        """Set simulated time per wall-clock time, and the timeouts for it; `math.inf`: see `serve`."""
         self._ask("speed", speed=_checked_speed(speed))
 
     # -- results ---------------------------------------------------------------------------------------------------

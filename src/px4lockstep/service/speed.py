@@ -14,11 +14,15 @@ MAX_FACTOR = 100.0
 """Factor of a vehicle without a pace."""
 
 
+def timeouts_at(spec: Spec, speed: float) -> dict[str, float]:
+    """Return the timeouts for a speed, within the parameters' limits; those of the spec at real time or slower."""
+    flown, known = parameters_of(spec), known_parameters()
+    factor = min(max(speed, 1.0), MAX_FACTOR)
+    scaled = {name: flown[name] * factor for name in TIMEOUTS if flown.get(name, 0.0) > 0.0}
+    return {name: float(min(value, known[name].maximum or value)) for name, value in scaled.items()}
+
+
 def speed_overrides(spec: Spec, speed: float) -> dict[str, float]:
     """Return the timeouts for a speed as overrides of a spec; none at real time or slower."""
-    if speed <= 1.0:
-        return {}
-    flown, known = parameters_of(spec), known_parameters()
-    changed = {name: flown[name] * min(speed, MAX_FACTOR) for name in TIMEOUTS if flown.get(name, 0.0) > 0.0}
-    limits = {name: known[name].maximum or value for name, value in changed.items()}
-    return {f"autopilot.params.{name}": float(min(value, limits[name])) for name, value in changed.items()}
+    found = timeouts_at(spec, speed) if speed > 1.0 else {}
+    return {f"autopilot.params.{name}": value for name, value in found.items()}
