@@ -60,6 +60,8 @@ def test_play_moves_the_vehicle_the_cursor_follows_events_jump_and_keys_work(bro
         page.wait_for_selector("canvas")
         assert page.locator(".tabler-icon-share").count() == 0  # viser's button to publish the page on the internet
 
+        page.wait_for_function("document.querySelectorAll('[role=option]').length > 200")  # columns to plot
+
         page.get_by_role("button", name="motor 2 off").click()
         wait_for_time(page, "6.000000 s")
         check_cursor(page)

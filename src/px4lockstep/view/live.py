@@ -27,7 +27,7 @@ PIECE = 200
 """Points of a piece of the track: only the last piece is sent again when a point is added."""
 MIN_STEP_M = 0.05
 """Shortest distance between two points of the track."""
-TOLERANCE_M = 0.02
+TOLERANCE_M = 0.05
 """How far the line of a full piece may be from the points that it leaves out."""
 TEXT_US = 100_000
 """Shortest simulated time between two updates of the text."""

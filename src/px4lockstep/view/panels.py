@@ -50,16 +50,22 @@ class PlotPanel:
         self._flights, self._span_us, self._time_us = flights, span_us, span_us[0]
         self._window_us: int | None = None
         self._shown_us = span_us
-        names = columns_of(flights)
+        self._names = names = columns_of(flights)
         first = [name for name in FIRST if name in names] + [name for name in names if name not in FIRST]
         window = gui.add_dropdown("Time axis", tuple(WINDOWS), initial_value="whole flight")
         inbox.on(window, lambda label: self.set_window(WINDOWS[label]))
-        self._plots = []
+        self._plots: list[_Plot] = []
+        self._choices: list[Any] = []
         for i in range(min(PLOTS, len(names))):
-            choice = gui.add_dropdown(f"Plot {i + 1}", (NONE, *names), initial_value=first[i])
+            self._choices.append(gui.add_dropdown(f"Plot {i + 1}", (NONE, first[i]), initial_value=first[i]))
             self._plots.append(_Plot(gui, flights, first[i]))
-            inbox.on(choice, partial(self.choose, i))
+            inbox.on(self._choices[i], partial(self.choose, i))
         self._draw()
+
+    def list_columns(self) -> None:
+        """List all columns in the choices. Browsers build the lists at once, so it is done after the page is drawn."""
+        for choice in self._choices:
+            choice.options = (NONE, *self._names)
 
     def choose(self, number: int, name: str) -> None:
         """Plot another column, or none."""

@@ -160,7 +160,7 @@ class FlightScene:
 
     def aim_camera(self, camera: Any) -> None:
         """Look at all tracks from the south-east, from above."""
-        middle, away = 0.5 * (self.low + self.high), 1.8 * max(4.0, float(np.linalg.norm(self.high - self.low)))
+        middle, away = 0.5 * (self.low + self.high), 1.65 * max(4.0, float(np.linalg.norm(self.high - self.low)))
         aim(camera, middle + away * np.array((0.55, -0.72, 0.43)), middle)
         camera.far = 20.0 * self.extent_m + 1_000.0
 

@@ -67,14 +67,18 @@ def values_at(flights: Sequence[ViewedFlight], name: str, time_us: int) -> str:
 def _binned(rows_us: Array, values: Array, edges_us: Array, time_us: Array) -> Array:
     """Return values at times, two in each bin: those held then, or the smallest and largest where rows are dense.
 
+    The largest comes first where the values fall.
+
     Outside the rows, they are NaN.
     """
     found = held(rows_us, values, time_us.astype(np.int64)).astype(np.float64)
     found[(time_us < rows_us[0]) | (time_us > rows_us[-1])] = np.nan
     starts = np.searchsorted(rows_us, edges_us)
-    counts = np.diff(starts)
-    for k in np.flatnonzero(counts > 2):
-        part = values[starts[k] : starts[k + 1]]
-        low, high = int(np.argmin(part)), int(np.argmax(part))
-        found[2 * k], found[2 * k + 1] = (part[low], part[high]) if low <= high else (part[high], part[low])
+    dense = np.flatnonzero(np.diff(starts) > 2)
+    if len(dense):
+        ends = np.stack((starts[dense], starts[dense + 1]), axis=1).ravel()
+        padded = np.append(values, values[-1])  # the last bin ends after the last row
+        low, high = (extreme.reduceat(padded, ends)[::2] for extreme in (np.minimum, np.maximum))
+        rises = values[starts[dense]] <= values[starts[dense + 1] - 1]
+        found[2 * dense], found[2 * dense + 1] = np.where(rises, low, high), np.where(rises, high, low)
     return found
