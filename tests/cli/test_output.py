@@ -37,6 +37,13 @@ def test_tables_are_printed_without_control_characters():
     assert written.getvalue() == "\x1b[31ma\\x1b[2Jb\\udcff\x1b[0m\n"
 
 
+def test_a_text_keeps_its_colons():
+    """A name with the code of an emoji is printed as it is."""
+    written = io.StringIO()
+    Console(file=written, markup=False).print("x500:fire:2")
+    assert written.getvalue() == "x500:fire:2\n"
+
+
 def test_json_has_no_nan(capsys):
     """NaN becomes null."""
     print_json({"speed": float("inf")})
