@@ -97,7 +97,7 @@ def test_orbit_circles_its_centre(served, client):
 
 
 def test_altitude_region_of_interest_and_go_to_flags(served, client):
-    """186 in Hold only, 192 without a change of mode likewise, 195 and 197 always, 84 not on a multicopter."""
+    """186, and 192 without a change of mode, in Hold only; 195 and 197 always; 84 not on a multicopter."""
     fly(client)
     assert client.command(186, 498.0) == 0
     served.run(10.0)
