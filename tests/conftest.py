@@ -14,6 +14,7 @@ import tempfile
 from pathlib import Path
 
 import pytest
+from hypothesis import settings
 
 ROOT = Path(__file__).resolve().parent.parent
 
@@ -22,6 +23,10 @@ os.environ.setdefault("PX4LOCKSTEP_CACHE_DIR", str(ROOT / ".cache" / "px4lockste
 os.environ.setdefault("PX4LOCKSTEP_QUIET", "1")
 # Spec and campaign files of tests name doubles of PX4 and metrics in Python; the fixture `untrusted` undoes this.
 os.environ["PX4LOCKSTEP_TRUST"] = os.pathsep.join([os.path.realpath(tempfile.gettempdir()), str(ROOT)])
+
+# The machine may be busy, and the first call may compile.
+settings.register_profile("px4lockstep", deadline=None)
+settings.load_profile("px4lockstep")
 
 # Commands keep ignoring signals that were ignored at their start, as under `nohup`; tests need to send them.
 for number, handler in ((signal.SIGINT, signal.default_int_handler), (signal.SIGHUP, signal.SIG_DFL)):
