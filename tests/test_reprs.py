@@ -128,7 +128,7 @@ class Cells(HTMLParser):
 SHOWN = {
     "run": "max altitude",
     "saved": "max altitude",
-    "diff": "max_altitude_m",
+    "diff": "max altitude [m]",
     "log_diff": "compared",
     "replay": "integrator",
     "changed": "max position difference",

@@ -37,7 +37,8 @@ def test_offboard_mode_without_setpoints_does_not_stop_the_run(sitl_build, tmp_p
     client = Client({1.0: OFFBOARD, 4.0: HOLD})
     simulation, sitl = fly(sitl_build, tmp_path, sitl_instance, client, end_s=6.0)
     assert simulation.is_done
-    assert 3.0 / 0.004 - 10 < sitl.missed < 3.0 / 0.004 + 10
+    # 3 s of silence; without an end, it would be 5 s. On a busy machine, a few more answers are late.
+    assert 3.0 / 0.004 - 10 < sitl.missed < 4.0 / 0.004
     [warning] = simulation.warnings
     assert warning.startswith(f"PX4 did not answer {sitl.missed} of 1626 steps in time; motor commands were held; it ")
     assert "as in offboard mode without setpoints" in warning
@@ -49,7 +50,8 @@ def test_setpoints_end_the_silence_and_are_flown(sitl_build, tmp_path, sitl_inst
     """The client sends them too late, arms, and climbs to 5 m."""
     client = Client({1.0: OFFBOARD, 4.0: ask_arm}, stream=(3.0, setpoint(0.0, 0.0, -5.0)))
     simulation, sitl = fly(sitl_build, tmp_path, sitl_instance, client, end_s=12.0, boot_s=4.0)
-    assert 2.0 / 0.004 - 10 < sitl.missed < 2.0 / 0.004 + 10
+    # 2 s of silence; without an end, it would be 11 s. On a busy machine, a few more answers are late.
+    assert 2.0 / 0.004 - 10 < sitl.missed < 3.0 / 0.004
     assert simulation.log["bus"]["autopilot"]["armed"][-1] == 1
     assert -simulation.log_state[-1, 2] == pytest.approx(5.0, abs=1.0)
 
