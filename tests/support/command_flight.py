@@ -1,4 +1,4 @@
-"""Seconds of a flight by commands: takeoff, orbit, all modes of a pilot, a place, lost sticks, a target."""
+"""Seconds of a flight by commands: takeoff, orbit, all modes of a pilot, places, lost sticks, a target."""
 
 import px4lockstep
 from px4lockstep.scenario.commands import (
@@ -19,7 +19,8 @@ POSITION, ALTITUDE, STABILIZED, ACRO, FOLLOW = 2, 1, 15, 10, 19
 STICKS = Sticks(0.5, -0.4, 0.6, 0.7)
 COMMANDS = (
     (0.04, Arm()),
-    (0.06, Takeoff(yaw_rad=1.0)),
+    (0.06, GoTo(47.3978, 8.5456, 495.0)),
+    (0.24, Takeoff(yaw_rad=1.0)),
     (2.1, Orbit(3.0, 1.0, yaw_behaviour=0)),
     (2.16, Orbit(-3.0, 1.0, yaw_behaviour=3)),
     *((2.18 + 0.06 * i, STICKS) for i in range(7)),
