@@ -25,7 +25,7 @@ from px4lockstep.environment import dryden
 from px4lockstep.jit import interpreted, kernel, record
 from px4lockstep.jit.records import COUNT
 from px4lockstep.math.exponential import exp
-from px4lockstep.math.philox import normal3, stream_key
+from px4lockstep.math.philox import AHEAD, normal3_ahead, stream_key
 from px4lockstep.part import NotNegativeVector, Part, Vector, entry
 from px4lockstep.part.kinds import CODE, Options, PythonKind, folder_entry, kind_or_class, number_of, options_entry
 from px4lockstep.part.limits import WIND_LIMITS
@@ -46,6 +46,7 @@ WIND = record(
         ("gain_ned", "f8", 3),  # ou: sigma sqrt(1 - phi**2)
         ("turbulence_ned", "f8", 3),  # ou: state; dryden: last output
         ("dryden", dryden.DRYDEN_FILTERS),
+        ("ahead", AHEAD),  # ou
     ],
     state="tick turbulence_ned",
     limits={"tick": COUNT},
@@ -55,7 +56,7 @@ WIND = record(
 @kernel
 def step_ou(wind):
     """Advance the Ornstein-Uhlenbeck process by one period."""
-    xi = normal3(wind.key, wind.tick, np.int64(0), np.int64(0))
+    xi = normal3_ahead(wind.ahead, wind.key, wind.tick, np.int64(0), np.int64(0))
     for i in range(3):
         wind.turbulence_ned[i] = wind.decay * wind.turbulence_ned[i] + wind.gain_ned[i] * xi[i]
 
@@ -114,7 +115,7 @@ class Wind(Part, where="environment", stage="wind"):
         rec["kind"], rec["decay"] = number_of(self.wind, KINDS, "environment.wind"), decay
         rec["mean_ned"] = (0.0, 0.0, 0.0) if self.wind == "none" else self.wind_mean_ned
         rec["gain_ned"] = tuple(sigma * root for sigma in self.wind_sigma_ned)
-        rec["tick"], rec["turbulence_ned"] = 0, 0.0
+        rec["tick"], rec["turbulence_ned"], rec["ahead"] = 0, 0.0, np.zeros((), AHEAD)
         if self.wind == "dryden":
             turbulence = dryden.Dryden(self.dryden_wind_20ft_mps, self.dryden_height_m)
             turbulence.write(rec["dryden"], self.wind_mean_ned, period_us)

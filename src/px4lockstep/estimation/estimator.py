@@ -33,7 +33,7 @@ from px4lockstep.environment.wind import gauss_markov
 from px4lockstep.errors import InputError
 from px4lockstep.jit import kernel, record
 from px4lockstep.jit.records import COUNT
-from px4lockstep.math.philox import normal3, normal4, stream_key
+from px4lockstep.math.philox import AHEAD, normal3_ahead, normal4_ahead, stream_key
 from px4lockstep.math.trigonometry import sincos
 from px4lockstep.part import EachAxis, Part, Period, Seconds, entry
 from px4lockstep.part.kinds import CODE, Options, PythonKind, folder_entry, kind_or_class, number_of, options_entry
@@ -48,6 +48,7 @@ SPELLINGS = {"no": "none", "off": "none"}
 
 # Lanes of both streams. Typed, because a kernel is compiled again for each value of a plain integer argument.
 POS_AND_YAW, VEL, RATE = np.int64(0), np.int64(1), np.int64(2)
+LANES = 3
 ONE_DRAW = np.int64(0)
 
 MAX_DELAY_TICKS = 64
@@ -81,6 +82,7 @@ ESTIMATOR = record(
         ("error", ERROR),  # of this tick: bias and noise
         ("sample", SAMPLE),  # of this tick
         ("ring", SAMPLE, MAX_DELAY_TICKS + 1),
+        ("noise_ahead bias_ahead", AHEAD, LANES),  # random words
     ],
     state=STATES,
     limits={"tick": COUNT},
@@ -99,16 +101,16 @@ def step_bias(estimator):
     decay = estimator.bias_decay
     key, tick = estimator.bias_key, estimator.tick
     if estimator.has_pos_bias != 0:
-        xi4 = normal4(key, tick, POS_AND_YAW, ONE_DRAW)
+        xi4 = normal4_ahead(estimator.bias_ahead[POS_AND_YAW], key, tick, POS_AND_YAW, ONE_DRAW)
         for i in range(3):
             bias.pos_ned[i] = decay * bias.pos_ned[i] + estimator.pos_bias_gain_m[i] * xi4[i]
         bias.yaw = decay * bias.yaw + estimator.yaw_bias_gain_rad * xi4[3]
     if estimator.has_vel_bias != 0:
-        xi = normal3(key, tick, VEL, ONE_DRAW)
+        xi = normal3_ahead(estimator.bias_ahead[VEL], key, tick, VEL, ONE_DRAW)
         for i in range(3):
             bias.vel_ned[i] = decay * bias.vel_ned[i] + estimator.vel_bias_gain_m_s[i] * xi[i]
     if estimator.has_rate_bias != 0:
-        xi = normal3(key, tick, RATE, ONE_DRAW)
+        xi = normal3_ahead(estimator.bias_ahead[RATE], key, tick, RATE, ONE_DRAW)
         for i in range(3):
             bias.omega_body[i] = decay * bias.omega_body[i] + estimator.rate_bias_gain_rad_s[i] * xi[i]
 
@@ -120,11 +122,11 @@ def draw_error(estimator):
     key, tick = estimator.noise_key, estimator.tick
     pos, vel, rate = (0.0, 0.0, 0.0, 0.0), (0.0, 0.0, 0.0), (0.0, 0.0, 0.0)
     if estimator.has_pos_noise != 0:
-        pos = normal4(key, tick, POS_AND_YAW, ONE_DRAW)
+        pos = normal4_ahead(estimator.noise_ahead[POS_AND_YAW], key, tick, POS_AND_YAW, ONE_DRAW)
     if estimator.has_vel_noise != 0:
-        vel = normal3(key, tick, VEL, ONE_DRAW)
+        vel = normal3_ahead(estimator.noise_ahead[VEL], key, tick, VEL, ONE_DRAW)
     if estimator.has_rate_noise != 0:
-        rate = normal3(key, tick, RATE, ONE_DRAW)
+        rate = normal3_ahead(estimator.noise_ahead[RATE], key, tick, RATE, ONE_DRAW)
     for i in range(3):
         error.pos_ned[i] = bias.pos_ned[i] + estimator.pos_sigma_m[i] * pos[i]
         error.vel_ned[i] = bias.vel_ned[i] + estimator.vel_sigma_m_s[i] * vel[i]
@@ -309,7 +311,7 @@ class Estimator(Part, where="estimator", stage="estimator"):
         for what, names in (("noise", SIGMAS), ("bias", BIASES)):
             pos, vel, yaw, rate = (np.any(getattr(self, name)) for name in names)
             rec[f"has_pos_{what}"], rec[f"has_vel_{what}"], rec[f"has_rate_{what}"] = pos or yaw, vel, rate
-        for name in STATES.split():
+        for name in (*STATES.split(), "noise_ahead", "bias_ahead"):
             rec[name] = np.zeros((), rec.dtype[name])
         self.write_keys(rec, seed)
 

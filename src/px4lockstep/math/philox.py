@@ -23,6 +23,9 @@ quantile at the eight Chebyshev points of its segment, with an error of at most 
 140 bits to the nearest doubles. `tests/support/make_normal_table.py` computes them with mpmath and writes the file, and
 `tests/against/test_normal_against_mpmath.py` computes them again and compares.
 
+A source that draws at every tick keeps the words of 16 ticks in an `AHEAD` record. Their rounds are computed together,
+in a loop that compilers vectorize, which takes a quarter of the time of 16 single blocks. The words are the same.
+
 Reference:
     J. K. Salmon, M. A. Moraes, R. O. Dror, D. E. Shaw, Parallel random numbers: as easy as 1, 2, 3, SC11 (2011).
 """
@@ -34,7 +37,7 @@ from pathlib import Path
 import numpy as np
 
 from px4lockstep.errors import InputError
-from px4lockstep.jit import kernel
+from px4lockstep.jit import kernel, record
 
 # Every operand is an np.uint64: compiled and interpreted code handle a mix with signed integers differently.
 _MULTIPLIER_0, _MULTIPLIER_1 = np.uint64(0xD2511F53), np.uint64(0xCD9E8D57)
@@ -53,6 +56,18 @@ _ROWS_BYTES = Path(__file__).with_name("normal_table.f8").read_bytes()
 if hashlib.sha256(_ROWS_BYTES).hexdigest() != ROWS_SHA256:
     raise ImportError("math/normal_table.f8 is damaged or from another version; reinstall px4lockstep")
 ROWS = np.frombuffer(_ROWS_BYTES, "<f8").copy()
+
+BATCH = 16
+"""Ticks whose words are computed together: from 16 on, LLVM vectorizes the loop instead of unrolling it."""
+AHEAD = record(
+    [
+        ("key", "u8"),
+        ("stop_tick", "i8"),  # after the last tick of the batch
+        ("word_0 word_1 word_2 word_3", "u8", BATCH),
+    ],
+    transient="key stop_tick word_0 word_1 word_2 word_3",
+)
+"""The words of one lane and draw of a stream, for ticks from a multiple of 16 on; a record of zeros holds none."""
 
 _NAN = math.nan
 _SMALLEST_P = 1.0 / (1 << 53)
@@ -183,3 +198,53 @@ def normal3(key, tick, lane, draw):
     """Return the first three deviates of `normal4`, at lower cost."""
     w0, w1, w2, _ = block(key, tick, lane, draw)
     return normal_of_word(w0), normal_of_word(w1), normal_of_word(w2)
+
+
+@kernel
+def draw_ahead(ahead, key, first_tick, lane, draw):
+    """Compute the words of 16 ticks, from a multiple of 16 on."""
+    c0, c1, c2, c3 = ahead.word_0, ahead.word_1, ahead.word_2, ahead.word_3
+    key, first = np.uint64(key), np.uint64(first_tick)
+    k0, k1 = key & _WORD, key >> _WORD_BITS
+    for i in range(BATCH):
+        c0[i] = (first & _WORD) + np.uint64(i)  # no carry, since the first tick is a multiple of 16
+        c1[i] = first >> _WORD_BITS
+        c2[i] = np.uint64(lane)
+        c3[i] = np.uint64(draw)
+    for _ in range(_ROUNDS):
+        for i in range(BATCH):
+            # The masks change nothing, but tell the compiler that 32 by 32 bits are multiplied.
+            product_0 = _MULTIPLIER_0 * (c0[i] & _WORD)
+            product_1 = _MULTIPLIER_1 * (c2[i] & _WORD)
+            c0[i] = (product_1 >> _WORD_BITS) ^ c1[i] ^ k0
+            c1[i] = product_1 & _WORD
+            c2[i] = (product_0 >> _WORD_BITS) ^ c3[i] ^ k1
+            c3[i] = product_0 & _WORD
+        k0 = (k0 + _WEYL_0) & _WORD
+        k1 = (k1 + _WEYL_1) & _WORD
+    ahead.key = key
+    ahead.stop_tick = first_tick + BATCH
+
+
+@kernel
+def index_ahead(ahead, key, tick, lane, draw):
+    """Return the index of a tick's words in the batch, which is computed if it holds those of other ticks."""
+    i = tick & (BATCH - 1)
+    if ahead.stop_tick != tick - i + BATCH or ahead.key != key:
+        draw_ahead(ahead, key, tick - i, lane, draw)
+    return i
+
+
+@kernel
+def normal4_ahead(ahead, key, tick, lane, draw):
+    """Return `normal4`, with words from a batch; a record belongs to one lane and draw."""
+    i = index_ahead(ahead, key, tick, lane, draw)
+    w0, w1, w2, w3 = ahead.word_0[i], ahead.word_1[i], ahead.word_2[i], ahead.word_3[i]
+    return normal_of_word(w0), normal_of_word(w1), normal_of_word(w2), normal_of_word(w3)
+
+
+@kernel
+def normal3_ahead(ahead, key, tick, lane, draw):
+    """Return the first three deviates of `normal4_ahead`, at lower cost."""
+    i = index_ahead(ahead, key, tick, lane, draw)
+    return normal_of_word(ahead.word_0[i]), normal_of_word(ahead.word_1[i]), normal_of_word(ahead.word_2[i])
