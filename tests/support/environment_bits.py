@@ -20,7 +20,7 @@ def run_wind(winds, gusts, airs, period_us, stride, samples):
     wind = winds[0]
     vel_ned = airs[0].vel_ned
     for k in range(samples.shape[0] * stride):
-        step_wind(wind, vel_ned)
+        step_wind(wind, airs[0])
         add_gusts(gusts[0], np.uint64(k * period_us), vel_ned)
         if (k + 1) % stride == 0:
             for axis in range(3):

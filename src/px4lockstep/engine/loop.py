@@ -197,7 +197,7 @@ def advance(arrays, k_stop):
 
         if stage <= WIND and due & WIND_DUE:
             if modes.wind == NATIVE:
-                step_wind(sim.wind, bus.wind.vel_ned)
+                step_wind(sim.wind, bus.wind)
             elif modes.wind == REPLAY:
                 bus.wind = winds[cursor.wind_ticks]
             elif modes.wind == PYTHON:

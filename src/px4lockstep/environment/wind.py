@@ -62,15 +62,15 @@ def step_ou(wind):
 
 
 @kernel
-def step_wind(wind, vel_ned):
-    """Run one tick of the wind axis: advance the turbulence, then write the wind velocity."""
+def step_wind(wind, air):
+    """Run one tick of the wind axis: advance the turbulence, then write the wind velocity to `air.vel_ned`."""
     if wind.kind == OU:
         step_ou(wind)
     elif wind.kind == DRYDEN:
         dryden.step_dryden(wind.dryden, wind.key, wind.tick, wind.turbulence_ned)
     wind.tick += 1
     for i in range(3):
-        vel_ned[i] = wind.mean_ned[i] + wind.turbulence_ned[i]
+        air.vel_ned[i] = wind.mean_ned[i] + wind.turbulence_ned[i]
 
 
 @functools.lru_cache(maxsize=64)
