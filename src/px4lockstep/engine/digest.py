@@ -91,7 +91,7 @@ def flight_digest(log: npt.NDArray[Any], state: npt.NDArray[np.float64], end: np
 
 
 def _parts(log: npt.NDArray[Any], state: npt.NDArray[np.float64]) -> Iterator[Part]:
-    """Yield some packed rows at a time; each part is valid until the next."""
+    """Yield some packed rows at a time, valid until the next ones."""
     faults = log["inputs"]["faults"]
     later = {name: faults[name] for name in faults.dtype.names or () if name not in FIRST}
     packed = np.zeros(ROWS_PER_CHUNK, flight_dtype(state.shape[1], has_later=False))
@@ -160,16 +160,16 @@ def _digest_of(packed: Iterable[Part]) -> str:
     A fault kind that was added later and is not 0 everywhere appends its name and the SHA-256 of its values.
     """
     digest = hashlib.sha256()
-    later: dict[str, Any] = {}
-    used: set[str] = set()
+    later: dict[str, list[npt.NDArray[Any]]] = {}
     for part, kinds in packed:
         digest.update(part.data)
         for name, values in kinds.items():
-            numbers = np.ascontiguousarray(values, values.dtype.newbyteorder("<"))
-            later.setdefault(name, hashlib.sha256()).update(numbers.data)
-            if numbers.any():
-                used.add(name)
-    for name in sorted(used):
-        digest.update(name.encode())
-        digest.update(later[name].digest())
+            later.setdefault(name, []).append(values)
+    for name in sorted(later):
+        if any(values.any() for values in later[name]):
+            of_kind = hashlib.sha256()
+            for values in later[name]:
+                of_kind.update(np.ascontiguousarray(values, values.dtype.newbyteorder("<")).data)
+            digest.update(name.encode())
+            digest.update(of_kind.digest())
     return digest.hexdigest()
