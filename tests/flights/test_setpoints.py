@@ -299,7 +299,7 @@ def test_a_request_for_setpoint_mode_that_is_ignored_fails_the_flight():
         ({"action": "estimate_bias", "pos_ned": NAN}, "nan is for `setpoint`"),
         ({"action": "set_param", "name": "MPC_XY_P"}, "value is missing"),
         ({"action": "set_param", "name": "MPC_XY_P", "value": 90.0}, "out of range"),
-        ({"action": "set_param", "name": "NAV_DLL_ACT", "value": 1}, "does not use it"),
+        ({"action": "set_param", "name": "MC_AIRMODE", "value": 1}, "does not use it"),
         ({"action": "set_param", "name": "MPC_XYZ", "value": 1}, "MPC_XYZ"),
     ],
 )

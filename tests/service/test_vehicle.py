@@ -470,10 +470,10 @@ def test_parameters_change_the_flight_and_keep_their_types(flown):
     """Unknown ones and values out of range are denied; those without an effect here are kept."""
     assert flown.give(SetParam("MPC_XY_CRUIZE", 3.0)).code == DENIED
     assert flown.give(SetParam("MPC_XY_CRUISE", 1e9)).code == DENIED
-    flown.give_all(SetParam("MPC_XY_CRUISE", 3.0), SetParam("NAV_DLL_ACT", 2), SetParam("MIS_TAKEOFF_ALT", 6.0))
+    flown.give_all(SetParam("MPC_XY_CRUISE", 3.0), SetParam("MC_AIRMODE", 2), SetParam("MIS_TAKEOFF_ALT", 6.0))
     parameters = flown.vehicle.parameters
-    assert (parameters["MPC_XY_CRUISE"], parameters["NAV_DLL_ACT"]) == (3.0, 2)
-    assert isinstance(parameters["NAV_DLL_ACT"], int)
+    assert (parameters["MPC_XY_CRUISE"], parameters["MC_AIRMODE"]) == (3.0, 2)
+    assert isinstance(parameters["MC_AIRMODE"], int)
     flown.take_off()
     assert -flown.fly(4.0).pos_ned[2] - 0.24 == pytest.approx(6.0, abs=0.5)
     flown.give_all(GoTo(*flown.place(60.0, 0.0, 6.0)))
@@ -600,14 +600,14 @@ def test_a_reset_keeps_what_clients_changed(tmp_path):
     """As a reboot of PX4; these are the first commands of the new flight, which replays to the same digest."""
     with Flown(record=tmp_path, plots=False, overrides=CALM) as flown:
         lat_deg, lon_deg, _ = flown.place(0.0, 40.0, 0.0)
-        flown.give_all(SetParam("MIS_TAKEOFF_ALT", 4.0), SetParam("NAV_DLL_ACT", 2), SetParam("MIS_TAKEOFF_ALT", 6.0))
+        flown.give_all(SetParam("MIS_TAKEOFF_ALT", 4.0), SetParam("MC_AIRMODE", 2), SetParam("MIS_TAKEOFF_ALT", 6.0))
         flown.give_all(SetMission(square(flown), 7), fence_of(flown, 80.0), SetWind((3.0, 0.0, 0.0)))
         flown.give_all(SetRally((Item(3, 5100, x=lat_deg, y=lon_deg),), 9))
         flown.take_off()
         flown.vehicle.submit(SetParam("MPC_XY_CRUISE", 4.0))
         flown.give_all(Reset())
         parameters, mission = flown.vehicle.parameters, flown.status.mission
-        names = ("MIS_TAKEOFF_ALT", "NAV_DLL_ACT", "MPC_XY_CRUISE")
+        names = ("MIS_TAKEOFF_ALT", "MC_AIRMODE", "MPC_XY_CRUISE")
         assert [parameters[name] for name in names] == [6.0, 2, 4.0]
         assert (mission.count, mission.mission_id, mission.rally_id, mission.state) == (4, 7, 9, 2)
         assert math.hypot(*flown.status.wind_ned) == 0.0

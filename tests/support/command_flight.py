@@ -1,4 +1,4 @@
-"""Seconds of a flight by commands: takeoff, orbit, all modes of a pilot, places, lost sticks, a target."""
+"""Seconds of a flight by commands: takeoff, orbit, modes of a pilot, places, lost sticks, a target, a lost station."""
 
 import px4lockstep
 from px4lockstep.scenario.commands import (
@@ -7,9 +7,11 @@ from px4lockstep.scenario.commands import (
     CommandRow,
     FollowTarget,
     GoTo,
+    Heartbeat,
     Hold,
     Orbit,
     SetMode,
+    SetParam,
     Sticks,
     Takeoff,
 )
@@ -39,6 +41,8 @@ COMMANDS = (
     (3.0, SetMode(FOLLOW)),
     (3.1, ChangeAltitude(495.0)),
     (3.12, FollowTarget(47.3979, 8.5456, 488.0)),
+    (3.14, SetParam("NAV_DLL_ACT", 2)),
+    (3.16, Heartbeat()),
 )
 OVERRIDES = {
     "autopilot.params": {

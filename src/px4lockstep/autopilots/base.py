@@ -277,6 +277,14 @@ class Session:
         """Return for how long the vehicle will still hold before a failsafe returns or lands; 0 if none is due."""
         return 0.0
 
+    def has_lost_station(self, core: Record) -> bool:
+        """Return whether there was a ground station, and it is lost."""
+        return False
+
+    def watched(self, core: Record) -> list[Any]:
+        """Return fields of its record whose changes a served vehicle looks for, besides those on the bus."""
+        return []
+
     def home_ned(self, core: Record) -> tuple[float, float, float]:
         """Return where home is in the local frame."""
         return 0.0, 0.0, 0.0

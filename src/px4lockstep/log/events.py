@@ -19,7 +19,7 @@ MODES |= {14: "offboard", 15: "stabilized", 17: "takeoff", 19: "follow target", 
 MODES |= {22: "VTOL takeoff"} | {23 + i: f"external {1 + i}" for i in range(8)}
 """Names of PX4's modes, by `nav_state`."""
 FAILSAFES = {0: "cleared", 1: "geofence", 2: "battery", 3: "motor failure", 4: "position lost", 5: "activated"}
-FAILSAFES |= {6: "setpoints lost", 7: "manual control lost"}
+FAILSAFES |= {6: "setpoints lost", 7: "manual control lost", 8: "ground station lost"}
 WARNINGS = {0: "normal", 1: "low", 2: "critical", 3: "emergency"}
 SENSOR_LABELS = dict(SENSORS.values())
 

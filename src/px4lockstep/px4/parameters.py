@@ -59,6 +59,8 @@ ADDED = (
     # Time from arming to takeoff; the default is that of the recorded flights of real PX4.
     Parameter("COM_SPOOLUP_TIME", "float", 1.0, 0.0, 30.0, "s"),
     Parameter("COM_OBL_RC_ACT", "int32", 0, 0, 7),
+    Parameter("COM_DL_LOSS_T", "int32", 10, 5, 300, "s"),
+    Parameter("COM_DLL_EXCEPT", "int32", 0, 0, 31),
     Parameter("COM_RC_LOSS_T", "float", 0.5, 0.0, 35.0, "s"),
     Parameter("COM_FAIL_ACT_T", "float", 5.0, 0.0, 25.0, "s"),
     Parameter("COM_RCL_EXCEPT", "int32", 0, 0, 31),

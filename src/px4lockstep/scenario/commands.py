@@ -281,6 +281,11 @@ class Sticks(FlightCommand):
 
 
 @dataclass(frozen=True)
+class Heartbeat(FlightCommand):
+    """A heartbeat of a ground station."""
+
+
+@dataclass(frozen=True)
 class FollowTarget(FlightCommand):
     """Where the target of follow mode is, and its velocity; NaN: unknown."""
 

@@ -3,6 +3,7 @@
 Nothing here changes a flight except through the commands that protocols submit to the vehicle.
 """
 
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from px4lockstep.autopilots.mavlink.dialect import Dialect, crc_extras
@@ -10,6 +11,7 @@ from px4lockstep.autopilots.mavlink.layouts import layout
 from px4lockstep.autopilots.mavlink.links import AUTOPILOT_COMPONENT, HOST
 from px4lockstep.autopilots.mavlink.modes import MISSION
 from px4lockstep.autopilots.mavlink.served_link import Received, ServedLink
+from px4lockstep.scenario.commands import Heartbeat
 from px4lockstep.service import command_protocol, mission_protocol, parameter_protocol, setpoint_protocol
 from px4lockstep.service.channel import Channel
 from px4lockstep.service.command_protocol import CommandProtocol
@@ -35,7 +37,9 @@ ALIVE_S = 1.5
 """Longest wall-clock time without a heartbeat; MAVSDK gives up a vehicle after 3 s."""
 TEXT_BYTES = 50
 MAX_TEXTS = 20
-"""Texts about refusals that are kept until they are sent; a stream of invalid setpoints makes one each."""
+"""Texts that are kept until they are sent; a stream of invalid setpoints makes one each."""
+STALE_US = 5_000_000
+"""PX4 does not send texts that are older."""
 CRITICAL = 2
 """MAV_SEVERITY_CRITICAL."""
 MAX_INSTANCE = 200
@@ -88,11 +92,13 @@ class Endpoint:
         self._takers: dict[int, Any] = {number: taker.take for numbers, taker in takers for number in numbers}
         self._takers |= dict.fromkeys(mission_protocol.NUMBERS, self._take_mission)
         self._takers |= {PING: self._take_ping, TIMESYNC: self._take_timesync, FILE_TRANSFER: self._take_file_transfer}
+        self._unsent: dict[Channel, list[tuple[int, StatusText]]] = {channel: [] for channel in self.channels}
         self._text_id = 0
         self._beat_s = 0.0
         self._shown: tuple[int, ...] = ()
         self._reached, self._reached_us = -1, 0
         self._ping = 0
+        self._station_us = -1
 
     @property
     def step_us(self) -> int:
@@ -123,6 +129,7 @@ class Endpoint:
         if frame.message == HEARTBEAT:
             if frame.payload[4:5] == bytes((GROUND_STATION,)):
                 channel.hear_station(now_s)
+                self._hear_station()
             self._forward(frame.raw, channel)
             return
         take = self._takers.get(frame.message)
@@ -132,6 +139,12 @@ class Endpoint:
         if message is not None:
             sender = (channel, received.client, frame.system, frame.component)
             take(Request(frame.message, message, frame.payload, *sender, now_s))
+
+    def _hear_station(self) -> None:
+        """Give a ground station's heartbeat to the vehicle, once between two looks at the network."""
+        if self._station_us != self.vehicle.time_us:
+            self._station_us = self.vehicle.time_us
+            self.vehicle.submit(Heartbeat())
 
     def _forward(self, raw: bytes, source: Channel) -> None:
         """Send a client's heartbeat to the other links."""
@@ -187,6 +200,7 @@ class Endpoint:
                     payload = payloads[name] = self._payload(name, status)
                 if payload is not None:
                     channel.send_payload(name, payload)
+        self._note_texts(time_us)
         if self.is_heard:
             self._send_events(status or self.vehicle.status, now_s)
 
@@ -241,9 +255,24 @@ class Endpoint:
                 channel.send_payload(name, payload)
 
     def _send_texts(self, now_s: float) -> None:
-        """Send texts in chunks to links with a ground station."""
+        """Send texts to links with a ground station; one that comes back gets the last ones."""
+        for channel, unsent in self._unsent.items():
+            if unsent and channel.has_station(now_s):
+                oldest_us = self.vehicle.time_us - STALE_US
+                self._send_chunks(channel, [text for time_us, text in unsent if time_us >= oldest_us])
+                unsent.clear()
+
+    def _note_texts(self, time_us: int) -> None:
+        """Note the texts of this time for each link."""
         texts = (*self.vehicle.texts(), *self._texts)
         self._texts.clear()
+        if texts:
+            for unsent in self._unsent.values():
+                unsent += [(time_us, text) for text in texts]
+                del unsent[:-MAX_TEXTS]
+
+    def _send_chunks(self, channel: Channel, texts: Sequence[StatusText]) -> None:
+        """Send texts, long ones in chunks."""
         for text in texts:
             raw = text.text.encode()
             # The last of several chunks must not be full: a full one announces another.
@@ -251,7 +280,5 @@ class Endpoint:
             parts = [raw[i : i + TEXT_BYTES] for i in range(0, end, TEXT_BYTES)]
             self._text_id = self._text_id % 0xFFFF + 1 if len(parts) > 1 else self._text_id
             number = self._text_id if len(parts) > 1 else 0
-            for channel in self.channels:
-                if channel.has_station(now_s):
-                    for chunk, part in enumerate(parts):
-                        channel.send("STATUSTEXT", severity=text.severity, text=part, id=number, chunk_seq=chunk)
+            for chunk, part in enumerate(parts):
+                channel.send("STATUSTEXT", severity=text.severity, text=part, id=number, chunk_seq=chunk)

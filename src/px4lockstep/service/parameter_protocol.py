@@ -29,9 +29,7 @@ WITHOUT_EFFECT: dict[str, float | int] = {
     "CAL_ACC0_ID": 1310988,
     "CAL_GYRO0_ID": 1310988,
     "CAL_MAG0_ID": 197388,
-    "COM_DL_LOSS_T": 10,
     "COM_RC_IN_MODE": 1,
-    "NAV_DLL_ACT": 0,
     "SYS_AUTOSTART": 4001,
     "SYS_FAILURE_EN": 1,
 }

@@ -82,6 +82,7 @@ class Now:
     nav_state: int
     why_not_armable: str
     failsafe_delay_s: float
+    has_lost_station: bool
     home_ned: Vector
     orbit: tuple[Vector, float] | None
     wind_ned: Vector
@@ -134,6 +135,8 @@ class VehicleStatus:
         """Why it can't be armed; empty if it can."""
         self.failsafe_delay_s = now.failsafe_delay_s
         """For how long it will still hold before a failsafe returns or lands; 0 if none is due."""
+        self.has_lost_station = now.has_lost_station
+        """Whether there was a ground station, and it is lost."""
         self.home_ned = now.home_ned
         self.wind_ned = now.wind_ned
         """The true wind."""
@@ -320,6 +323,7 @@ class StatusReader:
             nav_state=nav_state,
             why_not_armable=session.why_not_armable(core, simulation.time_us),
             failsafe_delay_s=session.failsafe_delay_s(core, simulation.time_us),
+            has_lost_station=session.has_lost_station(core),
             home_ned=session.home_ned(core),
             orbit=session.orbit(core),
             wind_ned=tuple(self._inputs["wind_ned"][0].tolist()),

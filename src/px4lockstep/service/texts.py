@@ -9,6 +9,7 @@ EMERGENCY, CRITICAL, WARNING, INFO = 0, 2, 4, 6
 """MAVLink's MAV_SEVERITY."""
 BATTERY = {1: "Low battery level", 2: "Critical battery level", 3: "Emergency battery level"}
 FAILSAFE = "Failsafe activated"
+STATION_LOST, STATION_BACK = "Connection to ground station lost", "GCS connection regained"
 
 
 @dataclass(frozen=True)
@@ -30,6 +31,8 @@ def texts_between(
 ) -> list[StatusText]:
     """Return the messages about what has changed; `rows` are the commands since then."""
     found: list[StatusText] = []
+    if now.has_lost_station != before.has_lost_station:
+        found.append(StatusText(INFO, STATION_LOST if now.has_lost_station else STATION_BACK))
     if now.armed and not before.armed:
         found.append(StatusText(INFO, "Armed by external command"))
     if before.landed_state == ON_GROUND and now.landed_state != ON_GROUND and now.armed:
@@ -39,6 +42,9 @@ def texts_between(
     if before.armed and not now.armed:
         is_asked = any(isinstance(row.command, Disarm) and row.result.is_accepted for row in rows)
         by = "external command" if is_asked else "landing" if has_flown else "auto preflight disarming"
+        if not is_asked and now.landed_state != ON_GROUND:
+            found.append(StatusText(CRITICAL, FAILSAFE))
+            by = "failsafe"
         found.append(StatusText(INFO, f"Disarmed by {by}"))
     for one, other in zip(before.batteries, now.batteries, strict=False):
         if other.warning > one.warning:

@@ -37,7 +37,7 @@ from px4lockstep.spec.spec import Spec, with_commands
 
 OnResult = Callable[[CommandResult], object]
 """Called with the result of a command when it takes effect."""
-STREAMED = (commands.Setpoint, commands.Sticks, commands.FollowTarget)
+STREAMED = (commands.Setpoint, commands.Sticks, commands.Heartbeat, commands.FollowTarget)
 """Commands of which many follow one another, and about which there is nothing to tell."""
 SPARSE = 10
 MAX_TEXTS = 1_000
@@ -148,6 +148,7 @@ class Vehicle:
         bus = self._simulation.records["bus"]
         pilot, scenario, batteries = bus["autopilot"], bus["scenario"], bus["battery"]["warning"]
         fields = [pilot[name] for name in ("armed", "nav_state", "failsafe", "mission_item", "mission_finished")]
+        fields += self._simulation.autopilot.watched(self._simulation.records)
         fields += [scenario["crashed"], *(batteries[:, i] for i in range(batteries.shape[1]))]
         self._watched = [field.data for field in fields]  # reading a memoryview takes 50 ns
         for command in self.configuration.commands:

@@ -14,6 +14,7 @@ from px4lockstep.autopilots.builtin.commander import write_commander
 from px4lockstep.autopilots.builtin.control_model import ControlModel
 from px4lockstep.autopilots.builtin.flight_task import write_flight_task
 from px4lockstep.autopilots.builtin.follow import write_follow
+from px4lockstep.autopilots.builtin.ground_station import write_station
 from px4lockstep.autopilots.builtin.guided import write_guided
 from px4lockstep.autopilots.builtin.hover_thrust import write_hover_thrust
 from px4lockstep.autopilots.builtin.items import MAX_ITEMS
@@ -216,6 +217,7 @@ class Builtin(NativeAutopilot):
         write_follow(record["follow"], p)
         write_guided(record["guided"], p)
         write_sticks(record["sticks"], p)
+        write_station(record["station"], p)
         write_takeoff(record["takeoff"], p)
         write_hover_thrust(record["hover"], p, self.hover_thrust_estimate and p["MPC_USE_HTE"] == 1)
         write_position_control(record["position"], p)

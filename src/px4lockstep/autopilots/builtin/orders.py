@@ -13,47 +13,20 @@ from typing import Any
 import numpy as np
 
 from px4lockstep.autopilots import requests
-from px4lockstep.autopilots.builtin.commander import CRITICAL, NO_FAILSAFE
+from px4lockstep.autopilots.builtin.commanded import MODE_NAMES, Commanded
 from px4lockstep.autopilots.builtin.flight_task import LOITER
 from px4lockstep.autopilots.builtin.follow import ABOVE_TARGET
-from px4lockstep.autopilots.builtin.offboard import needs_position
 from px4lockstep.autopilots.builtin.region_of_interest import LOCATION_ROI, NO_ROI
-from px4lockstep.autopilots.builtin.sticks import is_piloted, note_motion
-from px4lockstep.autopilots.builtin.vectors import has_position
+from px4lockstep.autopilots.builtin.sticks import note_motion
 from px4lockstep.autopilots.fence import WARN, is_beyond
 from px4lockstep.environment.projection import MapProjection
 from px4lockstep.errors import InputError
-from px4lockstep.jit import interpreted, view
+from px4lockstep.jit import interpreted
 from px4lockstep.scenario import commands
 from px4lockstep.scenario.commands import DENIED, UNSUPPORTED, CommandResult, FlightCommand, Goal, refused
 from px4lockstep.scenario.setpoint_rows import NONE, SETPOINT
 from px4lockstep.scenario.setpoints import FIELDS, SetpointWriter
 
-MODE_NAMES = {
-    0: "Manual",
-    1: "Altitude",
-    2: "Position",
-    3: "Mission",
-    4: "Hold",
-    5: "Return",
-    10: "Acro",
-    12: "Descend",
-    14: "Offboard",
-    15: "Stabilized",
-    17: "Takeoff",
-    18: "Land",
-    19: "Follow Target",
-    21: "Orbit",
-}
-"""The modes that it has, with PX4's names."""
-NO_ARMING = (
-    requests.RETURN_MODE,
-    requests.LAND_MODE,
-    requests.DESCEND_MODE,
-    requests.FOLLOW_MODE,
-    requests.ORBIT_MODE,
-)
-"""Modes in which PX4 refuses to arm."""
 OVERRIDABLE = (
     requests.MISSION_MODE,
     requests.LOITER_MODE,
@@ -71,8 +44,6 @@ COUNTERS = {
 """The counter of requests, in the scenario's part of the bus, for each mode that has one."""
 UNHEALTHY = "Arming denied: Resolve system health failures first"
 LARGEST, LARGEST_YAW_RAD = 1e7, 1e3
-LEAST_COSINE = 0.7
-"""Of the tilt with which the vehicle can be armed, 45 degrees."""
 SMALLEST_RADIUS_M, LARGEST_RADIUS_M, LARGEST_ACC_M_S2 = 1.0, 1e3, 2.0
 """Limits of PX4's orbit; the smallest radius is its default."""
 
@@ -101,7 +72,7 @@ def out_of_range(command: FlightCommand) -> str:
     return ""
 
 
-class Orders:
+class Orders(Commanded):
     """Applies commands that change the state of a flight.
 
     Args:
@@ -111,9 +82,8 @@ class Orders:
     """
 
     def __init__(self, core: Any, place: LocalFrame, why_no_mission: Callable[[], str]) -> None:
-        self._core, self._place, self._why_no_mission = core, place, why_no_mission
-        self._pilot = view(core["builtin"], writable=True)
-        self._bus = view(core["bus"], writable=True)
+        super().__init__(core, why_no_mission)
+        self._place = place
         self._setpoint = np.zeros(1, SETPOINT)
         self._write_setpoint = SetpointWriter(self._setpoint, "the client")
         self._by_kind: dict[type[FlightCommand], Callable[[Any, int], CommandResult]] = {
@@ -135,6 +105,7 @@ class Orders:
             commands.FollowTarget: self._take_target,
             commands.Setpoint: self._take_setpoint,
             commands.Sticks: self._take_sticks,
+            commands.Heartbeat: self._take_heartbeat,
         }
 
     def obey(self, command: FlightCommand, time_us: int) -> CommandResult:
@@ -145,68 +116,6 @@ class Orders:
             return CommandResult(UNSUPPORTED, f"{command.name} is not supported")
         wrong = out_of_range(command)
         return CommandResult(DENIED, wrong) if wrong else apply(command, time_us)
-
-    # -- state ---------------------------------------------------------------------------------------------------
-
-    @property
-    def mode(self) -> int:
-        """The mode; while disarmed, the one that is selected."""
-        mode = int(self._pilot.commander.mode)
-        return mode if mode != requests.MANUAL_MODE else int(requests.LOITER_MODE)
-
-    @property
-    def has_position(self) -> bool:
-        """Whether the position is known."""
-        return bool(interpreted(has_position)(self._bus.estimate))
-
-    @property
-    def _is_armed(self) -> bool:
-        return bool(self._pilot.commander.is_armed)
-
-    @property
-    def _is_airborne(self) -> bool:
-        return self._is_armed and not self._pilot.land_detector.landed
-
-    @property
-    def is_flying_mission(self) -> bool:
-        """Whether the vehicle flies its mission."""
-        return self._is_armed and self.mode == requests.MISSION_MODE
-
-    def hold(self) -> None:
-        """Stop, and hold the position."""
-        self._enter(int(requests.LOITER_MODE))
-
-    def why_not(self, mode: int, time_us: int) -> str:
-        """Return why a mode can't be flown at this time; empty if it can."""
-        pilot = self._pilot
-        if interpreted(is_piloted)(mode):
-            sticks = pilot.sticks
-            if sticks.received_us == 0 or time_us - int(sticks.received_us) >= int(sticks.loss_us):
-                return "No manual control input"
-            return "" if self.has_position or mode not in (1, 2) else "No valid position estimate"
-        if mode == requests.OFFBOARD_MODE:
-            setpoint, received_us = pilot.offboard.setpoint, int(pilot.offboard.received_us)
-            if setpoint.kind == NONE or time_us - received_us >= int(pilot.offboard.loss_us):
-                return "No offboard signal"
-            is_blind = interpreted(needs_position)(setpoint) and not self.has_position
-            return "No valid position estimate" if is_blind else ""
-        if not self.has_position and mode != requests.DESCEND_MODE:
-            return "No valid position estimate"
-        return self._why_no_mission() if mode == requests.MISSION_MODE else ""
-
-    def why_not_armable(self, time_us: int) -> str:
-        """Return why the vehicle can't be armed at this time; empty if it can, or is armed."""
-        if self._is_armed:
-            return ""
-        if self.mode in NO_ARMING:
-            return f"Mode {MODE_NAMES[self.mode]} is not suitable for takeoff"
-        n_batteries = int(self._pilot.commander.n_batteries)
-        if any(int(self._bus.battery[i].warning) >= CRITICAL for i in range(n_batteries)):
-            return "Low battery level"
-        q = self._bus.estimate.q_bn
-        if 1.0 - 2.0 * (float(q[1]) * float(q[1]) + float(q[2]) * float(q[2])) < LEAST_COSINE:
-            return "Attitude failure"
-        return self.why_not(self.mode, time_us)
 
     # -- arming and modes ----------------------------------------------------------------------------------------
 
@@ -265,11 +174,6 @@ class Orders:
     def _goal(place: Any) -> Goal:
         north_m, east_m, down_m = (float(value) for value in place)
         return Goal((north_m, east_m, down_m))
-
-    def _enter(self, mode: int) -> None:
-        """Change the mode, and clear failsafes."""
-        commander = self._pilot.commander
-        commander.mode, commander.failsafe, commander.acted, commander.due_us = mode, NO_FAILSAFE, NO_FAILSAFE, 0
 
     def _take_off(self, command: commands.Takeoff, time_us: int) -> CommandResult:
         nav, here = self._pilot.navigator, self._bus.estimate.pos_ned
@@ -440,6 +344,10 @@ class Orders:
             return CommandResult()
         self._enter(int(requests.POSITION_MODE if self.has_position else requests.ALTITUDE_MODE))
         return CommandResult(text="Pilot took over using sticks")
+
+    def _take_heartbeat(self, _: commands.Heartbeat, time_us: int) -> CommandResult:
+        self._pilot.station.received_us = max(time_us, 1)
+        return CommandResult()
 
     def _may_take_over(self, mode: int) -> bool:
         """Return whether moved sticks change the mode, which PX4 does not allow during the hold before a failsafe."""

@@ -200,6 +200,15 @@ class BuiltinSession(Session):
         due_us = int(core["builtin"]["commander"]["due_us"][0])
         return max(0, due_us - time_us) / 1e6
 
+    def has_lost_station(self, core: Record) -> bool:
+        """Return whether there was a ground station, and it is lost."""
+        station = core["builtin"]["station"]
+        return bool(station["is_lost"][0]) and int(station["received_us"][0]) != 0
+
+    def watched(self, core: Record) -> list[Any]:
+        """Return the field that says whether the ground station is lost."""
+        return [core["builtin"]["station"]["is_lost"]]
+
     def home_ned(self, core: Record) -> tuple[float, float, float]:
         """Return where home is in the local frame."""
         north_m, east_m, down_m = core["builtin"]["navigator"]["rally"]["home_ned"][0].tolist()

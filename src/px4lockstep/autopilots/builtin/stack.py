@@ -11,6 +11,7 @@ from px4lockstep.autopilots.builtin.allocation import ALLOCATION, allocate
 from px4lockstep.autopilots.builtin.attitude_control import ATTITUDE_CONTROL, control_attitude
 from px4lockstep.autopilots.builtin.commander import COMMANDER, MOTOR_FAILSAFE, command, fail_safe
 from px4lockstep.autopilots.builtin.follow import FOLLOW, begin_follow, fly_follow
+from px4lockstep.autopilots.builtin.ground_station import STATION, watch_station
 from px4lockstep.autopilots.builtin.guided import (
     GUIDED,
     begin_guided,
@@ -74,6 +75,7 @@ BUILTIN = record(
         ("guided", GUIDED),
         ("sticks", STICKS),
         ("follow", FOLLOW),
+        ("station", STATION),
     ],
     state="has_attitude_sp collective",
 )
@@ -274,6 +276,8 @@ def step_builtin(a, t_us, bus, given):
     if given.requests > 0:
         follow_requests(a.commander, a.offboard, t_us, given, estimate)
     watch_sticks(a.commander, a.sticks, t_us, has_position(estimate))
+    if a.commander.takes_commands != 0:
+        watch_station(a.commander, a.station, t_us, has_position(estimate))
     mode = a.commander.mode if a.commander.is_armed != 0 else MANUAL_MODE
     is_automatic = mode != MANUAL_MODE
     if mode != a.guided.mode:

@@ -43,6 +43,8 @@ def obey(px4: Px4, command: FlightCommand, core: Any) -> CommandResult:
             return refused("Disarming denied: not landed")
         scenario["arm"] = 0
         return CommandResult()
+    if isinstance(command, commands.Heartbeat):
+        return CommandResult()  # without a commander, nothing reacts to a lost ground station
     if isinstance(command, commands.SetParam):
         if not has(px4, command.param):
             return CommandResult(DENIED, f"PX4's library has no parameter {command.param}")
