@@ -11,6 +11,7 @@ import mmap
 import os
 import re
 import shutil
+import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -93,6 +94,15 @@ def part_folder(target: Path) -> Iterator[Path]:
         part.rename(target)
 
 
+@contextmanager
+def temporary_folder() -> Iterator[Path]:
+    """Yield a folder for files that are not kept; that of a killed process is removed when the next one is made."""
+    root = Path(tempfile.gettempdir())
+    remove_leftovers(root)
+    with _part_of(root, _new_private_folder) as (part, _):
+        yield part
+
+
 def remove_leftovers(folder: Path) -> None:
     """Remove temporary files and folders of processes that no longer exist."""
     with suppress(OSError), os.scandir(folder) as entries:
@@ -129,6 +139,11 @@ def _new_file(path: Path) -> int:
 
 def _new_folder(path: Path) -> int:
     path.mkdir()
+    return os.open(path, os.O_RDONLY)
+
+
+def _new_private_folder(path: Path) -> int:
+    path.mkdir(mode=0o700)
     return os.open(path, os.O_RDONLY)
 
 

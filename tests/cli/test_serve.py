@@ -5,6 +5,7 @@ import os
 import signal
 import socket
 import sys
+import tempfile
 import time
 
 import pytest
@@ -16,6 +17,7 @@ from wire_client import GROUND, WireClient
 
 import px4lockstep.cli.serve
 from px4lockstep import InputError
+from px4lockstep.io import temporary_folder
 from px4lockstep.scenario.commands import Arm, Land, Takeoff
 from px4lockstep.service.endpoint import ports_of
 from px4lockstep.service.vehicle import Vehicle
@@ -81,6 +83,25 @@ def test_a_kill_leaves_no_port_and_the_commands(instance, tmp_path):
     (folder,) = tmp_path.iterdir()
     assert "Arm" in (folder / "commands.jsonl").read_text("utf-8")
     assert (folder / "INCOMPLETE").exists()
+
+
+def test_the_files_of_a_killed_service_are_removed_by_the_next_one(instance, tmp_path, monkeypatch):
+    """Without a recording, the log of the flight is in a temporary folder; one that is in use stays."""
+    monkeypatch.setenv("TMPDIR", str(tmp_path))
+    with served_process(instance) as served:
+        heartbeat_of(instance)
+        served.process.kill()
+        served.process.wait(WAIT_S)
+    [left] = tmp_path.iterdir()
+    with served_process(instance) as first:
+        heartbeat_of(instance)
+        [used] = tmp_path.iterdir()
+        assert used != left
+        monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+        with temporary_folder() as own:
+            assert {*tmp_path.iterdir()} == {used, own}
+        assert first.end() == 0
+    assert [*tmp_path.iterdir()] == []
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])

@@ -97,7 +97,7 @@ def test_orbit_circles_its_centre(served, client):
 
 
 def test_altitude_region_of_interest_and_go_to_flags(served, client):
-    """186, and 192 without a change of mode, in Hold only; 195 and 197 always; 84 not on a multicopter."""
+    """186, and 192 without a change of mode, in Hold only; 195 and 197 always."""
     fly(client)
     assert client.command(186, 498.0) == 0
     served.run(10.0)
@@ -111,6 +111,13 @@ def test_altitude_region_of_interest_and_go_to_flags(served, client):
     assert client.command_int(192, 5, (-1.0, 1.0, 0.0, NAN), x, y, 498.0) == 0
     served.run(15.0)
     assert status(client).pos_ned[0] == pytest.approx(33.4, abs=1.0)
+
+
+def test_a_takeoff_of_a_vtol_is_not_answered(served, client):
+    """As by PX4 on a multicopter; other unknown commands are unsupported."""
+    client.send("command_long", served.instance + 1, 1, 84, 0, *(NAN,) * 7)
+    client.expect_none("COMMAND_ACK")
+    assert client.command(410) == 3
 
 
 def test_a_go_to_outside_the_fence_is_accepted_with_a_text(served, client):

@@ -187,6 +187,16 @@ def test_sticks_do_not_take_over_if_switched_off_or_in_the_hold_before_a_failsaf
     assert moved(flown).nav_state == POSITION
 
 
+@pytest.mark.parametrize(("after_s", "code"), [(0.0, 1), (0.1, 1), (0.2, 0), (0.4, 0), (0.6, 1)])
+def test_sticks_that_were_moved_once_count_for_a_moment(flown, after_s, code):
+    """PX4 refuses Position until 0.1 to 0.15 s after the first input, and again when it is lost after 0.5 s."""
+    flown.give_all(SetParam("COM_RCL_EXCEPT", 2))
+    flown.take_off(5.0)
+    flown.give_all(Sticks())
+    flown.fly(after_s)
+    assert flown.give(SetMode(POSITION)).code == code
+
+
 # -- failsafes -----------------------------------------------------------------------------------------------------
 
 

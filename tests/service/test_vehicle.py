@@ -253,6 +253,21 @@ def test_a_lost_gps_takes_the_horizontal_position_only(flown):
     assert not flown.until(lambda status: not status.armed, 40.0).is_crashed
 
 
+@pytest.mark.parametrize("land", [Land(), SetMode(18)], ids=["command", "mode"])
+@pytest.mark.parametrize("after_s", [0.5, 4.0])
+def test_a_landing_without_a_position_descends(flown, land, after_s):
+    """As PX4, which accepts it and descends; other modes need a position."""
+    flown.take_off(8.0)
+    flown.give_all(InjectFailure(4, 1))
+    flown.fly(after_s)
+    flown.give_all(land)
+    assert flown.give(SetMode(5)).code == 1
+    status = flown.fly(2.0)
+    assert (status.nav_state, status.failsafe) == (12, True)
+    assert status.vel_ned[2] > 0.3
+    assert not flown.until(lambda status: not status.armed, 60.0).is_crashed
+
+
 def fence_of(flown, radius_m):
     lat_deg, lon_deg, _ = flown.place(0.0, 0.0, 0.0)
     return SetFence((Item(0, 5003, (radius_m, 0.0, 0.0, 0.0), lat_deg, lon_deg),))
@@ -407,10 +422,8 @@ def test_numbers_out_of_range_are_denied_and_do_no_harm(flown):
 
 
 def test_an_orbit_circles_its_centre(flown):
-    """At its radius, speed and altitude, clockwise, facing the centre; a radius beyond PX4's limits is refused."""
+    """At its radius, speed and altitude, clockwise, facing the centre."""
     flown.take_off(5.0)
-    assert flown.give(Orbit(0.5, 1.0)).code == DENIED
-    assert flown.give(Orbit(1001.0, 1.0)).code == DENIED
     flown.give_all(Orbit(12.0, 3.0, 0, *flown.place(10.0, 0.0, 9.0)))
     flown.fly(20.0)
     angles = []
@@ -427,6 +440,26 @@ def test_an_orbit_circles_its_centre(flown):
     assert status.nav_state == ORBIT
     assert -status.pos_ned[2] == pytest.approx(9.0, abs=0.5)
     assert flown.run.outcome.word == "flown"
+
+
+@pytest.mark.parametrize("radius_m", [0.0, 0.5, -0.5, 1001.0, -5000.0])
+def test_an_orbit_beyond_the_limits_of_px4_hovers(flown, radius_m):
+    """As PX4: accepted, with a text, in orbit mode; it is no orbit, and no success."""
+    place = flown.take_off(5.0).pos_ned
+    result = flown.give(Orbit(radius_m, 2.0))
+    assert (result.code, result.text) == (0, "Orbit radius limit exceeded")
+    status = flown.fly(8.0)
+    assert status.nav_state == ORBIT
+    assert math.dist(status.pos_ned, place) < 0.5
+    assert flown.run.outcome.word == "command not obeyed"
+
+
+def test_an_orbit_that_is_flown_goes_on_if_the_next_one_is_beyond_the_limits(flown):
+    flown.take_off(5.0)
+    flown.give_all(Orbit(5.0, 2.0))
+    flown.fly(10.0)
+    assert flown.give(Orbit(5000.0, 2.0)).is_accepted
+    assert math.hypot(*flown.fly(4.0).vel_ned[:2]) == pytest.approx(2.0, abs=0.4)
 
 
 def test_an_orbit_is_not_faster_than_its_radius_allows_and_can_be_changed(flown):

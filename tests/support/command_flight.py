@@ -25,7 +25,7 @@ COMMANDS = (
     (0.24, Takeoff(yaw_rad=1.0)),
     (2.1, Orbit(3.0, 1.0, yaw_behaviour=0)),
     (2.16, Orbit(-3.0, 1.0, yaw_behaviour=3)),
-    *((2.18 + 0.06 * i, STICKS) for i in range(7)),
+    *((2.0 + 0.06 * i, STICKS) for i in range(10)),
     (2.2, SetMode(POSITION)),
     (2.26, SetMode(ALTITUDE)),
     (2.32, SetMode(STABILIZED)),

@@ -160,6 +160,8 @@ KINDS: dict[int, Callable[[Given, Vehicle], Sequence[FlightCommand] | int]] = {
 """What a MAV_CMD does: commands of the vehicle, or the result of a refusal."""
 
 
+UNANSWERED = (84,)
+"""NAV_VTOL_TAKEOFF, which a multicopter with PX4 does not answer."""
 REFUSALS = {DO_SET_MODE: "Unsupported mode", START_MISSION: "Mission start denied! No valid mission"}
 """Texts with which the protocol itself refuses a command; the vehicle has others."""
 
@@ -179,7 +181,7 @@ class CommandProtocol:
                 custom = message.custom_mode
                 params = (float(message.base_mode), float(custom >> 16 & 0xFF), float(custom >> 24), *(math.nan,) * 4)
                 self._carry_out(request, DO_SET_MODE, Given(params, math.nan, math.nan, math.nan))
-        elif request.is_addressed():
+        elif request.is_addressed() and message.command not in UNANSWERED:
             if message.command in MESSAGE_COMMANDS:
                 self._acknowledge(request, message.command, answer_message_command(request, self._vehicle.status))
             else:

@@ -10,9 +10,7 @@ The vehicle runs in a process of its own, so that it flies on while the applicat
 
 import math
 import os
-import shutil
 import socket
-import tempfile
 import time
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
@@ -23,6 +21,7 @@ from typing import Any
 
 from px4lockstep.errors import InputError, SimulationError, StateError
 from px4lockstep.flights.saved import SavedRun, read_run
+from px4lockstep.io import temporary_folder
 from px4lockstep.log.log import Log
 from px4lockstep.processes import Interpreter
 from px4lockstep.scenario.commands import (
@@ -87,9 +86,7 @@ class ServedVehicle:
             raise StateError("a vehicle can be served only once; call serve again")
         with ExitStack() as stack:
             if not self._options.keeps:
-                folder = tempfile.mkdtemp(prefix="px4lockstep-serve-")
-                stack.callback(shutil.rmtree, folder, ignore_errors=True)
-                self._options = replace(self._options, record=folder)
+                self._options = replace(self._options, record=str(stack.enter_context(temporary_folder())))
             ours, theirs = socket.socketpair()
             stack.enter_context(ours)
             with theirs:

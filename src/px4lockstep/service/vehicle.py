@@ -10,11 +10,9 @@ Its flight is recorded. A reset ends it and begins a new one, at the start posit
 fence and rally points stay: they are the first commands of the new flight.
 """
 
-import shutil
-import tempfile
 import time
 from collections.abc import Callable, Container, Mapping
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -23,7 +21,7 @@ from px4lockstep.autopilots.kinds import KINDS
 from px4lockstep.errors import InputError, SimulationError
 from px4lockstep.flights.folder import BOUNDARIES_HELD, COMMANDS, RunFolder, fresh_folder, write_spec
 from px4lockstep.flights.run import Run, loaded
-from px4lockstep.io import release_pages
+from px4lockstep.io import release_pages, temporary_folder
 from px4lockstep.log.rows import hold_rows
 from px4lockstep.scenario import commands
 from px4lockstep.scenario.commands import UNSUPPORTED, CommandResult, CommandRow, FlightCommand
@@ -126,6 +124,7 @@ class Vehicle:
         self.configuration = Configuration()
         """What clients have changed."""
         self._is_closed = False
+        self._held = ExitStack()  # the files of a flight that is not recorded
         self._begin()
 
     def _begin(self) -> None:
@@ -135,11 +134,10 @@ class Vehicle:
         self._folder: RunFolder | None = None
         if self._record is not None:
             self._folder = RunFolder.create(self._new_folder(self._record), self._flight, holds_log=True)
-            self._held: Path | None = None
         else:
-            self._held = Path(tempfile.mkdtemp(prefix="px4lockstep-serve-"))
-            hold_rows(self._simulation, self._held / "log.rows")
-            self._simulation.given_commands.hold(self._held / COMMANDS)
+            held = self._held.enter_context(temporary_folder())
+            hold_rows(self._simulation, held / "log.rows")
+            self._simulation.given_commands.hold(held / COMMANDS)
         home = self.spec.home
         self._reader = StatusReader(self._simulation, GeoPoint(home.lat_deg, home.lon_deg, home.alt_msl_m))
         self._reached, self._item = -1, 0
@@ -317,9 +315,9 @@ class Vehicle:
             self._discard()
 
     def _discard(self) -> None:
-        if self._held is not None:
+        if self._record is None:
             self._simulation.given_commands.leave()
-            shutil.rmtree(self._held, ignore_errors=True)
+            self._held.close()
 
     def __enter__(self) -> "Vehicle":
         return self

@@ -39,6 +39,8 @@ NO_ARMING = (
     requests.ORBIT_MODE,
 )
 """Modes in which PX4 refuses to arm."""
+NEW_STICKS_US = 150_000
+"""Sticks that were lost count after this time; PX4 refuses a pilot's mode up to 0.1 to 0.15 s after the first input."""
 LEAST_COSINE = 0.7
 """Of the tilt with which the vehicle can be armed, 45 degrees."""
 
@@ -89,7 +91,8 @@ class Commanded:
         pilot = self._pilot
         if interpreted(is_piloted)(mode):
             sticks = pilot.sticks
-            if sticks.received_us == 0 or time_us - int(sticks.received_us) >= int(sticks.loss_us):
+            is_lost = sticks.received_us == 0 or time_us - int(sticks.received_us) >= int(sticks.loss_us)
+            if is_lost or time_us - int(sticks.since_us) < NEW_STICKS_US:
                 return "No manual control input"
             return "" if self.has_position or mode not in (1, 2) else "No valid position estimate"
         if mode == requests.OFFBOARD_MODE:
@@ -98,7 +101,7 @@ class Commanded:
                 return "No offboard signal"
             is_blind = interpreted(needs_position)(setpoint) and not self.has_position
             return "No valid position estimate" if is_blind else ""
-        if not self.has_position and mode != requests.DESCEND_MODE:
+        if not self.has_position and mode not in (requests.LAND_MODE, requests.DESCEND_MODE):
             return "No valid position estimate"
         return self._why_no_mission() if mode == requests.MISSION_MODE else ""
 

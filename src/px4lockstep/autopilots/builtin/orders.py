@@ -16,6 +16,7 @@ from px4lockstep.autopilots import requests
 from px4lockstep.autopilots.builtin.commanded import MODE_NAMES, Commanded
 from px4lockstep.autopilots.builtin.flight_task import LOITER
 from px4lockstep.autopilots.builtin.follow import ABOVE_TARGET
+from px4lockstep.autopilots.builtin.guided import INITIAL
 from px4lockstep.autopilots.builtin.region_of_interest import LOCATION_ROI, NO_ROI
 from px4lockstep.autopilots.builtin.sticks import note_motion
 from px4lockstep.autopilots.fence import WARN, is_beyond
@@ -255,7 +256,7 @@ class Orders(Commanded):
         radius_m = command.radius_m if math.isfinite(command.radius_m) else math.copysign(before_m, before_m_s)
         speed_m_s = command.speed_m_s if math.isfinite(command.speed_m_s) else abs(before_m_s)
         if not SMALLEST_RADIUS_M <= abs(radius_m) <= LARGEST_RADIUS_M:
-            return CommandResult(DENIED, f"Orbit radius limit exceeded: {abs(radius_m):g} m")
+            return self._hover_in_orbit(abs(radius_m), abs(speed_m_s))
         most_m_s = min(math.sqrt(LARGEST_ACC_M_S2 * abs(radius_m)), float(self._pilot.position.speed_max_m_s))
         speed_m_s = max(-most_m_s, min(most_m_s, speed_m_s))
         here = (*guided.centre_ne, guided.orbit_down_m) if is_orbiting else self._bus.estimate.pos_ned
@@ -266,6 +267,17 @@ class Orders(Commanded):
         guided.yaw_behaviour = command.yaw_behaviour
         self._enter(int(requests.ORBIT_MODE))
         return CommandResult(goal=Goal(centre, abs(radius_m), abs(speed_m_s)))
+
+    def _hover_in_orbit(self, radius_m: float, speed_m_s: float) -> CommandResult:
+        """Stay here in orbit mode, or on the circle that is flown, as PX4 does if it can't fly the radius."""
+        guided, here = self._pilot.guided, self._bus.estimate.pos_ned
+        goal = Goal((float(here[0]), float(here[1]), float(here[2])), max(radius_m, SMALLEST_RADIUS_M), speed_m_s)
+        if self.mode != requests.ORBIT_MODE:
+            guided.centre_ne[0], guided.centre_ne[1] = float(here[0]) - SMALLEST_RADIUS_M, float(here[1])
+            guided.orbit_down_m, guided.radius_m, guided.orbit_m_s = float(here[2]), SMALLEST_RADIUS_M, 0.0
+            guided.yaw_behaviour = INITIAL
+        self._enter(int(requests.ORBIT_MODE))
+        return CommandResult(text="Orbit radius limit exceeded", goal=goal)
 
     def _change_speed(self, command: commands.ChangeSpeed, _: int) -> CommandResult:
         speed_m_s = command.speed_m_s
@@ -339,6 +351,8 @@ class Orders(Commanded):
         sticks, mode = self._pilot.sticks, self.mode
         moves = interpreted(note_motion)(sticks, time_us, *values)
         sticks.positions[:] = values
+        if sticks.received_us == 0 or time_us - int(sticks.received_us) >= int(sticks.loss_us):
+            sticks.since_us = time_us
         sticks.received_us = time_us
         if not (moves and self._is_armed and self._may_take_over(mode)):
             return CommandResult()

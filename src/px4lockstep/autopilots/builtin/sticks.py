@@ -86,6 +86,7 @@ STICKS = record(
         ("motion", "f8", 4),  # filtered speed of each [1/s]
         ("steps", "i8", 4),  # changes in the same direction in succession; negative downwards
         ("received_us", "i8"),  # time of their arrival; 0: never
+        ("since_us", "i8"),  # time from which they arrived without being lost
         ("has_acted", "i8"),  # on this loss
         ("is_locked_xy is_locked_z", "i8"),
         ("hold_ned", "f8", 3),
@@ -94,8 +95,8 @@ STICKS = record(
         ("climb", AXIS),
         ("yaw_rate yaw_sp", "f8"),  # filtered; NaN: the heading is not held
     ],
-    state="positions motion steps received_us has_acted is_locked_xy is_locked_z hold_ned vel_ne acc_ne tilt_ne boost "
-    "yaw_rate yaw_sp",
+    state="positions motion steps received_us since_us has_acted is_locked_xy is_locked_z hold_ned vel_ne acc_ne "
+    "tilt_ne boost yaw_rate yaw_sp",
 )
 
 
