@@ -14,10 +14,12 @@ from px4lockstep.scenario.commands import (
     GoTo,
     Hold,
     InjectFailure,
+    Item,
     Land,
     Orbit,
     Return,
     SetCurrentItem,
+    SetFence,
     SetMission,
     SetMode,
     SetParam,
@@ -244,3 +246,89 @@ def test_the_verdict_on_a_replay_is_the_same(tmp_path):
     found = [run.outcome.word for run in (flown.run, px4lockstep.replay(folder), again)]
     assert found == ["command not obeyed"] * 3
     assert again.digest == px4lockstep.read_run(folder).summary["digest"]
+
+
+# -- commands that others replaced -----------------------------------------------------------------------------------
+
+
+def landed(flown):
+    """Land, and return the outcome."""
+    flown.give_all(Land())
+    flown.until(lambda status: not status.armed, 60.0)
+    return flown.run.outcome
+
+
+def test_a_takeoff_that_stopped_low_is_not_excused_by_a_landing(flown):
+    """It hovers below 1 m for more than five seconds."""
+    flown.give_all(WEAK, Arm(), Takeoff())
+    flown.fly(15.0)
+    outcome = landed(flown)
+    assert outcome.word == "command not obeyed"
+    assert "a takeoff was commanded" in outcome.reason
+    assert "m from its goal" in outcome.reason
+
+
+@pytest.mark.parametrize("after_s", [0.5, 4.0, 7.0])
+def test_a_takeoff_that_climbs_may_be_replaced(flown, after_s):
+    """At any time; the vehicle was on its way."""
+    flown.give_all(Arm(), Takeoff(flown.home.alt_amsl_m + 30.0))
+    flown.fly(after_s)
+    flown.give_all(GoTo(*flown.place(10.0, 0.0, 6.0)))
+    flown.fly(15.0)
+    assert landed(flown).word == "flown"
+
+
+def test_a_second_takeoff_that_never_left_the_ground_counts(flown):
+    """The vehicle flies when it is tried again."""
+    flown.take_off(5.0)
+    flown.give_all(Land())
+    flown.until(lambda status: not status.armed, 30.0)
+    flown.give_all(SetParam("MPC_THR_MAX", 0.3), Arm(), Takeoff())
+    flown.fly(12.0)
+    flown.give_all(Disarm(force=True), SetParam("MPC_THR_MAX", 1.0))
+    flown.take_off(5.0)
+    assert landed(flown).word == "command not obeyed"
+
+
+def test_a_go_to_in_motion_may_be_replaced(flown):
+    """Again and again, as a client that follows something does."""
+    flown.take_off(5.0)
+    for north_m, east_m in ((60.0, 0.0), (60.0, 60.0), (-60.0, 0.0)):
+        flown.give_all(GoTo(*flown.place(north_m, east_m, 5.0)))
+        flown.fly(7.0)
+    assert landed(flown).word == "flown"
+
+
+def test_a_go_to_that_settles_elsewhere_is_not_excused(flown):
+    """A place outside of the geofence: it is accepted, and the vehicle holds, as with PX4."""
+    lat_deg, lon_deg, _ = flown.place(0.0, 0.0, 0.0)
+    flown.give_all(SetFence((Item(0, 5003, (30.0, 0.0, 0.0, 0.0), lat_deg, lon_deg),)), SetParam("GF_ACTION", 2))
+    flown.take_off(5.0)
+    assert flown.give(GoTo(*flown.place(80.0, 0.0, 5.0))).is_accepted
+    flown.fly(8.0)
+    outcome = landed(flown)
+    assert outcome.word == "command not obeyed"
+    assert "a place to fly to was commanded" in outcome.reason
+    assert "came no nearer" in outcome.reason
+
+
+def test_a_place_that_was_reached_may_be_left_for_long(flown):
+    """Also by a wind that is too strong, after a time."""
+    flown.take_off(5.0)
+    flown.give_all(GoTo(*flown.place(6.0, 0.0, 5.0)))
+    flown.fly(10.0)
+    flown.give_all(Orbit(5.0, 2.0))
+    flown.fly(12.0)
+    flown.give_all(Hold())
+    flown.fly(8.0)
+    assert landed(flown).word == "flown"
+
+
+def test_an_orbit_that_stands_still_is_not_excused(flown):
+    """The radius is below the limit, so that the vehicle hovers, as with PX4."""
+    flown.take_off(5.0)
+    assert flown.give(Orbit(0.5, 2.0)).is_accepted
+    flown.fly(10.0)
+    outcome = landed(flown)
+    assert outcome.word == "command not obeyed"
+    assert "had not flown its circle" in outcome.reason

@@ -28,7 +28,16 @@ from px4lockstep.engine.simulation import Simulation
 from px4lockstep.environment.gravity import gravity_down_m_s2
 from px4lockstep.errors import LockstepError
 from px4lockstep.flights.batteries import empty_since_s
-from px4lockstep.flights.guided import GUIDED, KINDS, Guidance, given_setpoint, guided_rows, is_replaced, last_guidance
+from px4lockstep.flights.guided import (
+    GUIDED,
+    KINDS,
+    Guidance,
+    first_missed,
+    given_setpoint,
+    guided_rows,
+    is_replaced,
+    last_guidance,
+)
 from px4lockstep.flights.outcome import STANDING_DEG
 from px4lockstep.flights.requested import (
     REQUESTS,
@@ -36,6 +45,7 @@ from px4lockstep.flights.requested import (
     LastSetpoints,
     OrderedDown,
     Target,
+    goal_of_return,
     is_last,
     last_end_of_mission,
     last_setpoints_of,
@@ -97,8 +107,12 @@ class Facts:
     @cached_property
     def guidance(self) -> Guidance | None:
         """The last command from outside, if it is the last request: a takeoff, a place, an orbit, a pilot's mode."""
-        is_asked = is_last(GUIDED, self._requests)
-        return last_guidance(self.log, self._guiding) if is_asked else None
+        return last_guidance(self.log, self._guiding) if is_last(GUIDED, self._requests) else None
+
+    @cached_property
+    def missed(self) -> Guidance | None:
+        """The first command that was followed by another one, but whose goal the vehicle did not even approach."""
+        return first_missed(self.log, self._guiding, self._requests.values())
 
     @property
     def asks(self) -> bool:
@@ -414,22 +428,8 @@ class Facts:
         """Home, or after a return the place that the autopilot chose when the last return began."""
         if self._heights_m is None:
             return None
-        place = self._goal_of_return if self.is_return else (0.0, 0.0)
+        place = goal_of_return(self.simulation, self.log) if self.is_return else (0.0, 0.0)
         return Target(place, self.simulation.autopilot.area.name_of_goal(place), self.allowed_m)
-
-    @property
-    def _goal_of_return(self) -> tuple[float, float]:
-        """The goal in the autopilot's record; otherwise, it follows from where the return began."""
-        autopilot, modes = self.simulation.autopilot, self.log.get("nav_state")
-        place = autopilot.goal_of_return(self.simulation.core[autopilot.record]) if autopilot.record else None
-        if place is not None or modes is None:
-            return place or (0.0, 0.0)
-        rows = np.flatnonzero(np.diff(modes == RETURN_MODE, prepend=False) & (modes == RETURN_MODE))
-        if not len(rows):
-            return 0.0, 0.0
-        known_ned = self.log["est_pos_ned" if "est_pos_ned" in self.log else "pos_ned"]
-        north_m, east_m, _ = known_ned[rows[-1]].tolist()
-        return autopilot.area.goal_of_return((north_m, east_m))
 
     @property
     def distance_to_goal_m(self) -> float | None:

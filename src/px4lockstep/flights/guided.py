@@ -9,9 +9,12 @@ The goal of a command is in its result. It is reached if the flight ends there: 
 vertically, or within half of the distance that the command demands (but 1 m and 0.5 m), plus the estimate's error. Hold
 allows the stopping distance of `stopping_m` in addition. On a circle, the vehicle must fly with at least half of the
 speed.
+
+A command that something else was requested after may be on its way to its goal. It was not obeyed if the vehicle never
+reached the goal, and came no nearer in the last five seconds before the next request, or before it was disarmed; from
+the ground, it must have had ten seconds.
 """
 
-import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -33,7 +36,7 @@ from px4lockstep.autopilots.requests import (
 )
 from px4lockstep.engine.given_commands import RECENT
 from px4lockstep.engine.simulation import Simulation
-from px4lockstep.flights.outcome import TAKEN_OFF_M
+from px4lockstep.flights.outcome import TAKEN_OFF_M, TAKEOFF_S
 from px4lockstep.flights.requested import MEAN_US, stopping_m
 from px4lockstep.log.log import Log
 from px4lockstep.scenario.commands import (
@@ -80,6 +83,10 @@ FOLLOW_MISS_M = 8.0
 """Additional distance by which a vehicle may lag behind a target that moves."""
 SLOW = 0.5
 """Fraction of the demanded speed below which a vehicle does not fly its circle."""
+STALLED_US, APPROACH_M = 5_000_000, 0.5
+"""A vehicle that comes nearer to its goal by less than this distance in this time is not on its way."""
+GROUNDED_US = round(TAKEOFF_S * 1e6)
+"""Time that a vehicle on the ground has to begin with its command."""
 
 
 @dataclass(frozen=True)
@@ -173,24 +180,62 @@ def _name(row: CommandRow) -> str:
 
 def _miss(log: Log, row: CommandRow, goal: Goal, commands: Iterable[CommandRow]) -> str:
     """Return how far the flight ended from a goal; empty if it was reached."""
-    at, places = _at(log, row), log["pos_ned"]
-    error_m, error_up_m = _estimate_errors_m(log)
-    stop_m = stop_up_m = 0.0
-    if _is_follow(row):
-        stop_m = FOLLOW_MISS_M
-    elif "vel_ned" in log and _name(row) == NAMES[Hold]:
-        stop_m, stop_up_m = stopping_m(log, at), stopping_m(log, at, slice(2, 3))
-    (first_m, first_up_m), (away_m, up_m) = (_off(places[i].tolist(), goal) for i in (at, -1))
-    is_there = away_m <= _allowed_m(first_m, MISS_M) + stop_m + error_m
-    is_there = is_there and up_m <= _allowed_m(first_up_m, MISS_UP_M) + stop_up_m + error_up_m
-    if not is_there:
-        return f"the flight ended {math.hypot(away_m, up_m):.1f} m from its goal"
+    at = _at(log, row)
+    off_m, is_there = _distances(log, row, goal, slice(at, None))
+    if not is_there[-1]:
+        return f"the flight ended {off_m[-1]:.1f} m from its goal"
     wanted_m_s = _wanted_m_s(row, goal, commands)
     since = max(at, int(np.searchsorted(log.time_us, int(log.time_us[-1]) - MEAN_US)))
     speed_m_s = float(np.linalg.norm(log["vel_ned"][since:, :2], axis=1).mean()) if "vel_ned" in log else wanted_m_s
     if speed_m_s >= SLOW * wanted_m_s:
         return ""
     return f"the vehicle flew at {speed_m_s:.1f} m/s on its circle at the end, not at {wanted_m_s:.1f} m/s"
+
+
+def first_missed(
+    log: Log, commands: Sequence[CommandRow], requests: Iterable[npt.NDArray[np.int64]]
+) -> Guidance | None:
+    """Return the first command that was not obeyed and was replaced by a later request; `requests` has their rows."""
+    guiding = _guiding(log, commands)
+    rows = np.sort(np.concatenate(list(requests))) if guiding else np.zeros(0, np.int64)
+    for row in guiding:
+        goal, later = row.result.goal, rows[rows > _at(log, row)]
+        if goal is None or not len(later) or "pos_ned" not in log or "vel_ned" not in log:
+            continue
+        miss = _stall(log, row, goal, commands, int(later[0]))
+        if miss:
+            return Guidance(_name(row), row.time_us / 1e6, miss)
+    return None
+
+
+def _stall(log: Log, row: CommandRow, goal: Goal, commands: Iterable[CommandRow], until: int) -> str:
+    """Return how a vehicle stopped on the way to a goal before a row of the log; empty if it did not."""
+    at, armed = _at(log, row), log["armed"]
+    start = at + int(armed[at:until].argmax())
+    until = start + int(np.append(armed[start:until], 0).argmin())
+    if until == start:
+        return ""  # it was not armed
+    time_us = log.time_us[start:until].astype(np.int64)
+    end_us = int(time_us[-1])
+    is_grounded = "landed" in log and bool(log["landed"][start])
+    off_m, is_there = _distances(log, row, goal, slice(start, until))
+    is_slow = _mean_speeds_m_s(log["vel_ned"][start:until], time_us) < SLOW * _wanted_m_s(row, goal, commands)
+    if (is_there & ~is_slow).any() or end_us - int(time_us[0]) < (GROUNDED_US if is_grounded else STALLED_US):
+        return ""
+    before_m = off_m[int(np.searchsorted(time_us, end_us - STALLED_US, side="right")) - 1]
+    if off_m[-1] < before_m - APPROACH_M:
+        return ""  # on its way
+    if is_there[-1]:
+        return f"the vehicle had not flown its circle at {end_us / 1e6:.2f} s"
+    return f"the vehicle was {off_m[-1]:.1f} m from its goal at {end_us / 1e6:.2f} s, and came no nearer"
+
+
+def _mean_speeds_m_s(vel_ned: npt.NDArray[np.float64], time_us: npt.NDArray[np.int64]) -> npt.NDArray[np.float64]:
+    """Return the mean ground speed of the time before each row, at most `MEAN_US`."""
+    sums = np.append(0.0, np.cumsum(np.linalg.norm(vel_ned[:, :2], axis=1)))
+    first, last = np.searchsorted(time_us, time_us - MEAN_US), np.arange(1, len(time_us) + 1)
+    means: npt.NDArray[np.float64] = (sums[last] - sums[first]) / (last - first)
+    return means
 
 
 def is_replaced(commands: Sequence[CommandRow]) -> bool:
@@ -217,10 +262,22 @@ def _is_setpoint(row: CommandRow) -> bool:
     return isinstance(row.command, Setpoint) and row.result.is_accepted
 
 
-def _off(place: Sequence[float], goal: Goal) -> tuple[float, float]:
-    """Return the horizontal and the vertical distance of a place from a goal [m]."""
-    away_m = math.dist(place[:2], goal.pos_ned[:2])
-    return abs(away_m - goal.radius_m), abs(place[2] - goal.pos_ned[2])
+def _distances(
+    log: Log, row: CommandRow, goal: Goal, part: slice
+) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.bool_]]:
+    """Return the distances from a goal [m] in rows of the log, and whether it was reached in each."""
+    places, at = log["pos_ned"][part], part.start
+    away_m = np.abs(np.linalg.norm(places[:, :2] - goal.pos_ned[:2], axis=1) - goal.radius_m)
+    up_m = np.abs(places[:, 2] - goal.pos_ned[2])
+    errors_m, errors_up_m = _estimate_errors_m(log, part)
+    stop_m = stop_up_m = 0.0
+    if _is_follow(row):
+        stop_m = FOLLOW_MISS_M
+    elif "vel_ned" in log and _name(row) == NAMES[Hold]:
+        stop_m, stop_up_m = stopping_m(log, at), stopping_m(log, at, slice(2, 3))
+    is_there = away_m <= _allowed_m(float(away_m[0]), MISS_M) + stop_m + errors_m
+    is_there &= up_m <= _allowed_m(float(up_m[0]), MISS_UP_M) + stop_up_m + errors_up_m
+    return np.hypot(away_m, up_m), is_there
 
 
 def _allowed_m(demanded_m: float, limits_m: tuple[float, float]) -> float:
@@ -237,11 +294,11 @@ def _wanted_m_s(row: CommandRow, goal: Goal, commands: Iterable[CommandRow]) -> 
     return min((goal.speed_m_s, *speeds_m_s)) if goal.radius_m else 0.0
 
 
-def _estimate_errors_m(log: Log) -> tuple[float, float]:
-    """Return the horizontal and the vertical error of the estimate at the end [m]; 0 where it is unknown."""
+def _estimate_errors_m(log: Log, part: slice) -> tuple[Any, Any]:
+    """Return the horizontal and the vertical errors of the estimate in rows of the log [m]; 0 where unknown."""
     if "est_pos_ned" not in log:
         return 0.0, 0.0
-    north_m, east_m, down_m = (log["est_pos_ned"][-1] - log["pos_ned"][-1]).tolist()
-    errors_m = (math.hypot(north_m, east_m), abs(down_m))
-    away_m, up_m = (min(error_m, MAX_ERROR_M) if math.isfinite(error_m) else 0.0 for error_m in errors_m)
+    errors = log["est_pos_ned"][part] - log["pos_ned"][part]
+    found = (np.linalg.norm(errors[:, :2], axis=1), np.abs(errors[:, 2]))
+    away_m, up_m = (np.where(np.isfinite(each), np.minimum(each, MAX_ERROR_M), 0.0) for each in found)
     return away_m, up_m

@@ -256,6 +256,16 @@ def _not_obeyed(facts: "Facts") -> Outcome | None:
     return Outcome(OUT_OF_TIME if is_moving and last.is_on_the_way else NOT_OBEYED, reason)
 
 
+def _missed(facts: "Facts") -> Outcome | None:
+    """Reject a flight in which a command was replaced by another one after it had clearly not been obeyed."""
+    missed = facts.missed
+    if missed is None:
+        return None
+    return Outcome(
+        NOT_OBEYED, f"{missed.name} was commanded at {missed.time_s:.2f} s, but {missed.miss}{_causes(facts)}"
+    )
+
+
 def _not_finished(facts: "Facts") -> Outcome | None:
     if facts.flies_setpoints or facts.guidance is not None:
         return None
@@ -357,6 +367,7 @@ RULES: Sequence[Rule] = (
     _not_obeyed,
     _not_finished,
     _landed_away,
+    _missed,
     _not_known,
 )
 """The rules in the order in which they are applied."""
