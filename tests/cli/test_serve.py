@@ -27,7 +27,8 @@ WAIT_S = 60.0
 
 @pytest.fixture(scope="module")
 def instance():
-    with own_served_instance() as number:
+    """Reserve two, because a wrong option asks for two vehicles."""
+    with own_served_instance(2) as number:
         yield number
 
 
