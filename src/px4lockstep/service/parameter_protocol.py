@@ -29,11 +29,14 @@ WITHOUT_EFFECT: dict[str, float | int] = {
     "CAL_ACC0_ID": 1310988,
     "CAL_GYRO0_ID": 1310988,
     "CAL_MAG0_ID": 197388,
+    "COM_DL_LOSS_T": 10,
     "COM_RC_IN_MODE": 1,
+    "NAV_DLL_ACT": 0,
     "SYS_AUTOSTART": 4001,
     "SYS_FAILURE_EN": 1,
 }
-"""Parameters that clients look for and that the vehicle has no use for, with the values of PX4's simulator."""
+"""Parameters that clients look for, with the values of PX4's simulator, for a vehicle that has no use for them. The
+built-in autopilot has those of a lost ground station, PX4 as a library may not."""
 
 
 class ParameterProtocol:
