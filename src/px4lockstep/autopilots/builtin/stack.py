@@ -275,9 +275,11 @@ def step_builtin(a, t_us, bus, given):
     command(a.commander, t_us, bus, is_landed, is_flying, a.navigator)
     if given.requests > 0:
         follow_requests(a.commander, a.offboard, t_us, given, estimate)
-    watch_sticks(a.commander, a.sticks, t_us, has_position(estimate))
     if a.commander.takes_commands != 0:
+        watch_sticks(a.commander, a.sticks, t_us, has_position(estimate))
         watch_station(a.commander, a.station, t_us, has_position(estimate))
+    elif a.commander.mode != OFFBOARD_MODE:
+        a.commander.needs_no_position = 0
     mode = a.commander.mode if a.commander.is_armed != 0 else MANUAL_MODE
     is_automatic = mode != MANUAL_MODE
     if mode != a.guided.mode:
