@@ -2,6 +2,7 @@
 
 import math
 from collections import Counter
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -14,6 +15,7 @@ from px4lockstep.campaigns.sensitivity import sensitivities_of
 from px4lockstep.campaigns.statistics import CONFIDENCE, finite_of, mean_and_std
 from px4lockstep.flights.outcome import is_success
 
+NO_LABELS: Mapping[str, str] = {}
 QUANTILES = {"p5": 0.05, "median": 0.5, "p95": 0.95}
 NOTES = {
     "latin_hypercube": (
@@ -23,7 +25,13 @@ NOTES = {
 }
 
 
-def summary_of(results: Results, confidence: float = CONFIDENCE, worst: int = 5, strongest: int = 10) -> dict[str, Any]:
+def summary_of(
+    results: Results,
+    confidence: float = CONFIDENCE,
+    worst: int = 5,
+    strongest: int = 10,
+    labels: Mapping[str, str] = NO_LABELS,
+) -> dict[str, Any]:
     """Return the statistics of a campaign for JSON, with None for values that are not finite.
 
     Args:
@@ -31,6 +39,7 @@ def summary_of(results: Results, confidence: float = CONFIDENCE, worst: int = 5,
         confidence: Nominal coverage of the intervals.
         worst: How many of the worst runs to list.
         strongest: How many pairs of input and metric to list; only significant ones are listed, strongest first.
+        labels: Labels of metrics by their names, for the texts of broken criteria; those without one keep their name.
     """
     statuses = Counter(str(status) for status in results.columns["status"])
     matters = [own.as_dict() for own in sensitivities_of(results, confidence) if own.is_clear(confidence)]
@@ -44,13 +53,13 @@ def summary_of(results: Results, confidence: float = CONFIDENCE, worst: int = 5,
         "passed": passed if results.criteria else None,
         "pass_rate": rate.as_dict() if results.criteria else None,
         "metrics": [_numbers(metric, results.metric_values(metric.name), confidence) for metric in results.metrics],
-        "worst": worst_runs(results, worst),
+        "worst": worst_runs(results, worst, labels),
         "sensitivities": matters[:strongest],
         "notes": [NOTES[method] for method in results.methods if method in NOTES],
     }
 
 
-def worst_runs(results: Results, count: int) -> list[dict[str, Any]]:
+def worst_runs(results: Results, count: int, labels: Mapping[str, str] = NO_LABELS) -> list[dict[str, Any]]:
     """Return index, status and reason of the worst runs, worst first.
 
     Runs that ended with an error come first, then failed runs, then passed ones. Within each group, those that violate
@@ -73,9 +82,10 @@ def worst_runs(results: Results, count: int) -> list[dict[str, Any]]:
         if is_error[row]:
             why = str(columns["error"][row] or "no reason was recorded")
         elif broken[:, row].any():
-            why = "; ".join(check.words(row) for check, is_so in zip(checks, broken[:, row], strict=True) if is_so)
+            ways = [check for check, is_so in zip(checks, broken[:, row], strict=True) if is_so]
+            why = "; ".join(check.words(row, labels) for check in ways)
         elif math.isfinite(farthest[row]):
-            why = f"passed, with {checks[int(excess[:, row].argmax())].words(row)}"
+            why = f"passed, with {checks[int(excess[:, row].argmax())].words(row, labels)}"
         else:
             why = "passed" if is_passed[row] else status
         found.append({"index": int(columns["index"][row]), "status": status, "why": why})
@@ -95,14 +105,14 @@ class _Check:
     values: Vector
     excess: Vector
 
-    def words(self, row: int) -> str:
-        """Describe the value of a run and the bound."""
-        value, name = float(self.values[row]), self.metric.name
+    def words(self, row: int, labels: Mapping[str, str]) -> str:
+        """Describe the value of a run and the bound; a label has its unit."""
+        value, name = float(self.values[row]), labels.get(self.metric.name, self.metric.name)
         if math.isnan(value):
             return f"{name} has no value"
         if self.metric.is_bool:
             return name if value else f"not {name}"
-        unit = f" {self.metric.unit}" if self.metric.unit else ""
+        unit = f" {self.metric.unit}" if self.metric.unit and self.metric.name not in labels else ""
         return f"{name} = {value:.6g}{unit}, {self.kind} {self.limit:g}"
 
 

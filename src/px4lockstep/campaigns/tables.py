@@ -6,13 +6,12 @@ from typing import Any
 from px4lockstep.campaigns.folder import CampaignFolder
 from px4lockstep.campaigns.results import read_results, results_of
 from px4lockstep.campaigns.results_table import Results
-from px4lockstep.campaigns.summary import summary_of
+from px4lockstep.campaigns.summary import NO_LABELS, summary_of
 
 MAX_SHOWN = 6
 """Number of influential inputs that are shown."""
 METRIC_HEADS = ("metric", "mean", "5 %", "median", "95 %", "missing")
 Rows = list[tuple[str, ...]]
-NO_LABELS: Mapping[str, str] = {}
 
 
 def results_in(folder: CampaignFolder) -> Results:
@@ -20,9 +19,9 @@ def results_in(folder: CampaignFolder) -> Results:
     return results_of(folder.campaign, read_results(folder.results))
 
 
-def numbers_of(folder: CampaignFolder) -> dict[str, Any]:
-    """Return the statistics of a campaign as `--json` prints them."""
-    summary, asked = summary_of(results_in(folder)), folder.campaign.runs
+def numbers_of(folder: CampaignFolder, labels: Mapping[str, str] = NO_LABELS) -> dict[str, Any]:
+    """Return the statistics of a campaign as `--json` prints them, or with labels in the texts of broken criteria."""
+    summary, asked = summary_of(results_in(folder), labels=labels), folder.campaign.runs
     is_stopped = folder.is_complete and summary["runs"] < asked
     return {
         **summary,

@@ -24,7 +24,8 @@ MAX_INPUTS, MAX_METRICS = 6, 2
 
 def campaign_page(folder: CampaignFolder) -> ReportPage:
     """Return the report of a campaign folder."""
-    results, numbers = results_in(folder), numbers_of(folder)
+    results = results_in(folder)
+    numbers = numbers_of(folder, results.labels)
     passed = int(results.is_passed.sum())
     if not results.criteria:
         verdict, kind = f"{results.runs} runs", NONE
