@@ -35,8 +35,8 @@ from px4lockstep.flights.run import simulate
 from px4lockstep.integrators.solver import Integrator
 from px4lockstep.plots.comparison import plot_comparison, plot_local_defect
 from px4lockstep.plots.flight import save_plot
+from px4lockstep.plots.looks import AXIS_COLOURS
 from px4lockstep.plots.style import (
-    AXIS_COLOURS,
     EVENT,
     WIDTH_IN,
     Spacing,

@@ -54,6 +54,24 @@ def test_a_report_works_from_a_file_without_network(browser, run, tmp_path):
     page.context.close()
 
 
+def test_the_tool_bar_covers_no_legend(browser, run, tmp_path):
+    """Of any chart, while the pointer is over it."""
+    page, _ = ready(browser, report(run, out=tmp_path / "report.html"))
+    page.wait_for_function(f"({LINES})() > 20", timeout=WAIT_MS)
+    boxes = """name => [...document.querySelectorAll(name)].map(each => {
+        const box = each.getBoundingClientRect();
+        return [box.left, box.top, box.right, box.bottom];
+    })"""
+    bars, legends = page.evaluate(boxes, ".modebar"), page.evaluate(boxes, ".infolayer > [class^=legend]")
+    assert len(bars) == 2
+    assert len(legends) > 8
+    for left, top, right, bottom in bars:
+        assert right > left + 10.0
+        for box in legends:
+            assert box[2] <= left or box[0] >= right or box[3] <= top or box[1] >= bottom
+    page.context.close()
+
+
 def test_every_control_is_reached_by_the_keyboard(browser, run, tmp_path):
     """Skip link, sections, buttons, chart and the text of the spec, in this order."""
     page, _ = ready(browser, report(run, out=tmp_path / "report.html"))

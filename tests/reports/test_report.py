@@ -10,14 +10,16 @@ import numpy as np
 import pytest
 from crashed_flight import save_crash
 
-from px4lockstep import InputError, Log, import_ulog, report, run_campaign, simulate
+from px4lockstep import InputError, Log, import_ulog, read_log, report, run_campaign, simulate
+from px4lockstep.campaigns.tables import numbers_of
 from px4lockstep.flights.exports import read_source
 from px4lockstep.log.export_source import ExportOptions
 from px4lockstep.log.exports import FORMATS
+from px4lockstep.plots.panels.track import free_sides
 from px4lockstep.reports import page
 from px4lockstep.reports.campaign_report import _plain
 from px4lockstep.reports.charts import Cloud, packed, scatter, stacked
-from px4lockstep.reports.flight_charts import flight_chart
+from px4lockstep.reports.flight_charts import flight_chart, track_chart
 from px4lockstep.reports.page import BAD, GOOD, NONE, PageTable, ReportPage, safe_json
 
 pytestmark = pytest.mark.process
@@ -117,6 +119,56 @@ def test_the_report_of_a_campaign(tmp_path):
     assert "payload &lt;kg&gt;" in text
     assert "payload <kg>" not in text
     assert "of 3 passed" in text
+
+
+def test_broken_criteria_have_the_labels_of_the_tables(tmp_path):
+    """In the report; JSON and the terminal keep names."""
+    text = (
+        '[campaign]\nname = "tilt"\nbase = "x500"\nruns = 2\n[set]\n"timeline.t_end_s" = 2.0\n'
+        '[[vary]]\nkey = "airframe.payload_kg"\ndistribution = "uniform"\nlow = 0.0\nhigh = 0.2\n'
+        '[[metric]]\nname = "top_tilt_deg"\nlabel = "largest tilt [°]"\nkind = "max"\nsignal = "tilt_deg"\n'
+        '[[pass]]\nmetric = "top_tilt_deg"\nat_least = 90.0\n'
+    )
+    (tmp_path / "campaign.toml").write_text(text, "utf-8")
+    folder = run_campaign(tmp_path / "campaign.toml", out=tmp_path / "flown", workers=1).folder
+    results = report(tmp_path / "flown").read_text("utf-8").partition('id="section-spec"')[0]
+    assert re.search(r"largest tilt \[°\] = [\d.e-]+, at least 90<", results)
+    assert "top_tilt_deg" not in results
+    assert numbers_of(folder)["worst"][0]["why"].startswith("top_tilt_deg = ")
+
+
+def test_lines_of_charts_differ_without_colours(runs):
+    """Of each panel, in dashes, markers or widths; a line of noise is behind that of its mean."""
+    for log in (read_log(runs / "default"), many_motors(12)):
+        chart = flight_chart(log, ())
+        panels = {}
+        for trace in chart.data:
+            look = (trace["line"]["dash"], trace["line"]["width"], trace.get("marker", {}).get("symbol"))
+            panels.setdefault(trace["yaxis"], []).append(look)
+        assert len(panels) > 3
+        for looks in panels.values():
+            assert len(set(looks)) == len(looks)
+    tracks = track_chart({f"run {i}": log for i in range(2)}, {}).data
+    assert tracks[0]["line"]["dash"] != tracks[1]["line"]["dash"]
+    assert tracks[2]["marker"]["symbol"] != tracks[3]["marker"]["symbol"]
+
+
+def many_motors(count):
+    """Return a log with many motors, rotors and batteries."""
+    time_us = np.arange(0, 1_000_000, 10_000, dtype=np.uint64)
+    each = np.full((100, count), 0.5)
+    columns = {"time_us": time_us, "pos_ned": np.zeros((100, 3)), "motors": each, "rotor_speed_rad_s": each}
+    return Log(columns | {"soc": each, "wind_ned": np.zeros((100, 3))})
+
+
+def test_texts_of_waypoints_are_beside_the_track():
+    """A track that leaves a place to the north and comes back from the east: the text is on the other side."""
+    leg = np.linspace(0.0, 10.0, 50)
+    north = np.concatenate((leg, np.full(50, 10.0), leg[::-1], np.zeros(50)))
+    east = np.concatenate((np.zeros(50), leg, np.full(50, 10.0), leg[::-1]))
+    track_ned = np.stack((north, east, 0 * north), axis=1)
+    [(side, _), (far, _)] = free_sides(track_ned, [(0.0, 0.0), (10.0, 10.0)])
+    assert (side, far) == ("bottom left", "top right")
 
 
 def test_text_of_a_stranger_never_becomes_a_script(runs, tmp_path):

@@ -136,6 +136,21 @@ def test_events_are_marks_and_faults_differ_in_form(run):
         assert fault_us in page.scene.marks.values()
 
 
+@pytest.mark.parametrize("count", [1, 3])
+def test_lines_of_plots_differ_without_colours(count):
+    """Components and runs together, in dashes or widths; the label has the dashes, too."""
+    flights = [made_flight(f"run {i}", motors=np.full((101, 12 // count), 0.5)) for i in range(count)]
+    with served() as server:
+        page = FlightPage(server, Inbox(), flights)
+        page._plots.choose(0, "motors")
+        lines = page._plots._plots[0]._chart.series[1:]
+        assert len(lines) == 12
+        assert len({(line["dash"], line["width"]) for line in lines}) == 12
+        page._plots.choose(1, "armed")
+        alone = page._plots._plots[1]._chart.series[1:]
+        assert len({line["dash"] for line in alone}) == count
+
+
 def test_several_runs_have_labels_dashes_and_their_own_vehicles():
     """Not only colours."""
     with served() as server:
@@ -144,7 +159,7 @@ def test_several_runs_have_labels_dashes_and_their_own_vehicles():
         node = server.scene.get_handle_by_name
         assert [node(f"/world/run{i}/label").text for i in (0, 1)] == ["first", "second"]
         assert drawn_m(node("/world/run0-track")) == pytest.approx(1.0)
-        assert drawn_m(node("/world/run1-track")) == pytest.approx(0.68)  # the rest is gaps
+        assert drawn_m(node("/world/run1-track")) == pytest.approx(0.74)  # the rest is gaps
 
 
 def messages_of(page):

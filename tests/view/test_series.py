@@ -3,6 +3,7 @@
 from dataclasses import replace
 
 import numpy as np
+import pytest
 from viewed import made_flight
 
 from px4lockstep.view.panels import slider_place
@@ -47,3 +48,16 @@ def test_the_cursor_is_where_the_time_is():
     """As a part of the time axis; nowhere outside it."""
     assert slider_place(250, (0, 1_000)) == "25.000%"
     assert slider_place(1_001, (0, 1_000)) is None
+
+
+def test_headings_do_not_jump():
+    """A heading that turns on past 180 degrees, as in figures; the other angles stay as they are."""
+    yaw = np.linspace(0.0, 4.0 * np.pi, 101)
+    wrapped = np.arctan2(np.sin(yaw), np.cos(yaw))
+    angles = np.stack((0.1 * np.ones(101), wrapped, wrapped), axis=1)
+    flight = made_flight(euler_bn=angles, yaw_sp=wrapped)
+    for name, part in (("euler_bn", 2), ("yaw_sp", 0)):
+        lines = lines_of([flight], name, 0, 1_000_000)
+        assert np.nanmax(np.abs(np.diff(lines.values[part]))) < 0.3
+        assert np.nanmax(lines.values[part]) == pytest.approx(4.0 * np.pi, abs=0.2)
+    assert np.nanmax(lines_of([flight], "euler_bn", 0, 1_000_000).values[1]) < 3.2

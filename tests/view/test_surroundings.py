@@ -126,3 +126,26 @@ def test_an_outline_of_a_tiny_zone_is_hatched(flight):
         points = server.scene.get_handle_by_name("/world/run0-fence0-hatching").points
         assert np.isfinite(points).all()
         assert np.linalg.norm(points[..., [1, 0]].reshape(-1, 2) - 3.0, axis=1).max() < 0.21
+
+
+def test_a_limit_of_the_height_alone_is_a_ceiling(flight):
+    """GF_MAX_VER_DIST without zones: a grid above all of the track, with its height as text."""
+    low = replace(flight, area=Area((), (), height_m=20.0))
+    with served() as server:
+        scene = FlightScene(server, [low])
+        node = server.scene.get_handle_by_name
+        points = node("/world/run0-ceiling").points.reshape(-1, 3)
+        assert (points[:, 2] == 20.0).all()
+        assert (points[:, :2].min(axis=0) < low.pos_ned[:, [1, 0]].min(axis=0)).all()
+        assert (points[:, :2].max(axis=0) > low.pos_ned[:, [1, 0]].max(axis=0)).all()
+        assert node("/world/run0-ceiling-label").text == "stay below 20 m"
+        assert scene.high[2] == 20.0  # it is in view
+        assert "stay below" in legend_rows(scene)
+
+
+def test_a_ceiling_belongs_to_the_walls_of_zones(flight):
+    """Walls already end there."""
+    both = replace(flight, area=Area((), (), radius_m=50.0, height_m=20.0))
+    with served() as server:
+        FlightScene(server, [both])
+        assert server.scene.get_handle_by_name("/world/run0-ceiling") is None

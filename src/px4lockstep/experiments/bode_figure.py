@@ -7,8 +7,8 @@ import numpy.typing as npt
 
 from px4lockstep.experiments.frequency import MINUS_3_DB, Margins
 from px4lockstep.flights.headline import facts_of
+from px4lockstep.plots.looks import AXIS_COLOURS
 from px4lockstep.plots.style import (
-    AXIS_COLOURS,
     GREY,
     Spacing,
     add_head,

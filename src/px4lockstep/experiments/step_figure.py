@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from px4lockstep.flights.headline import facts_of
-from px4lockstep.plots.style import AXIS_COLOURS, GREY, Spacing, add_head, figure_style, new_figure, panel_grid
+from px4lockstep.plots.looks import AXIS_COLOURS
+from px4lockstep.plots.style import GREY, Spacing, add_head, figure_style, new_figure, panel_grid
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -1,17 +1,17 @@
 """Figure of chosen columns of a log, one panel each, for one flight or several."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from px4lockstep.errors import InputError
 from px4lockstep.log.events import FlightEvent
 from px4lockstep.log.log import Log
 from px4lockstep.log.schema import COMPONENTS
+from px4lockstep.plots.looks import colour_of, matplotlib_look, number_of
 from px4lockstep.plots.panels.lines import say_absent, thinned
 from px4lockstep.plots.panels.marks import draw_marks, list_of, numbered
+from px4lockstep.plots.panels.motion import without_jumps
 from px4lockstep.plots.style import (
-    MOTOR_COLOURS,
-    MOTOR_STYLES,
     NUMBERED_PAD_PT,
     PAD_PT,
     WIDTH_IN,
@@ -93,25 +93,21 @@ def _has(log: Log, name: str) -> bool:
 
 
 def _draw(axes: "Axes", name: str, logs: Mapping[str, Log], pad_pt: float) -> None:
-    """Draw a column of each flight: components by colour, or by style if there are several flights."""
+    """Draw a column of each flight: components by dashes, flights by colours and markers."""
     log = next(iter(logs.values()))
     unit = log.unit(name)
     axes.set_title(name, pad=pad_pt)
     axes.set_ylabel("" if unit == "1" else f"[{unit}]")
     hold_labels(axes, left_in=0.75)
     for i, (label, each) in enumerate(logs.items()):
-        values = each[name]
-        lines = [(label if len(logs) > 1 else "_", values.reshape(each.rows, -1)[:, 0])]
-        if values.ndim == 2 and values.shape[1] > 1:
+        values = without_jumps(name, each[name].reshape(each.rows, -1))
+        lines = [(label if len(logs) > 1 else "_", values[:, 0])]
+        if values.shape[1] > 1:
             ends = COMPONENTS.get(each.column(name).shape) or tuple(str(k + 1) for k in range(values.shape[1]))
             lines = [(f"{label} {end}" if len(logs) > 1 else end, values[:, k]) for k, end in enumerate(ends)]
         for k, (text, line) in enumerate(lines):
-            colour, line_style = (i, k) if len(logs) > 1 else (k, 0)
-            look: dict[str, Any] = {
-                "color": MOTOR_COLOURS[colour % len(MOTOR_COLOURS)],
-                "ls": MOTOR_STYLES[line_style % len(MOTOR_STYLES)],
-            }
-            axes.plot(*thinned(each.time_s, line), label=text, **look)
+            look = matplotlib_look(number_of(i, k, len(lines)))
+            axes.plot(*thinned(each.time_s, line), label=text, color=colour_of(i if len(logs) > 1 else k), **look)
     add_key(axes, above_pt=pad_pt)
     if not axes.lines:
         say_absent(axes)

@@ -11,9 +11,9 @@ import numpy as np
 import numpy.typing as npt
 
 from px4lockstep.integrators.solver import Integrator
+from px4lockstep.plots.looks import AXIS_COLOURS
 from px4lockstep.plots.panels.lines import use_log_scale
 from px4lockstep.plots.style import (
-    AXIS_COLOURS,
     GREY,
     PAD_PT,
     TITLE_SIZE_PT,
@@ -76,8 +76,8 @@ def plot_local_defect(measured: LocalDefect) -> "Figure":
         ratio = defect.ratio(quantity.name)
         if defect.ratios is None or ratio is None:
             continue
-        colour = _line(i)["color"]
-        last.plot(measured.time_s, defect.ratios[quantity.name], ls="", marker=".", ms=3.5, color=colour)
+        look: dict[str, Any] = {"marker": MARKS[i % len(MARKS)], "ms": 2.2, "color": _line(i)["color"]}
+        last.plot(measured.time_s, defect.ratios[quantity.name], ls="", **look)
         last.axhline(ratio, color=GREY, lw=0.9)
         where, words = (0.98, 1.25 * ratio), f"{defect.name}: median {ratio:.2f}"
         last.text(*where, words, transform=last.get_yaxis_transform(), ha="right", fontsize=11, bbox=BOX)

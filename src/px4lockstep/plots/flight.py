@@ -1,10 +1,10 @@
 """Figure of a flight: track over ground, motion, errors, wind, motors, batteries.
 
-Actual values are solid; setpoints are dashed, thinner and darker. The three axes have the same colours in every panel,
-with different brightness, so that they can be distinguished in greyscale. Motors and rotors have a lane each. Events
-are lines, numbered at the top of each column and listed below; faults have a heavier line. After a crash, a last row
-shows the seconds around it. If there are more rows than the figure can show, the minimum and maximum of each group of
-rows are drawn, so no peak is lost. The noisy setpoints of the inner loops are drawn faint with their running mean on
+Actual values are wide lines; setpoints are thin and darker. The three axes have the same dashes and colours in every
+panel, so no meaning is in a colour alone (`plots/looks.py`). Motors and rotors have a lane each. Events are lines,
+numbered at the top of each column and listed below; faults have a heavier line. After a crash, a last row shows the
+seconds around it. If there are more rows than the figure can show, the minimum and maximum of each group of rows are
+drawn, so no peak is lost. The noisy setpoints of the inner loops are drawn as a faint band with their running mean on
 top.
 """
 

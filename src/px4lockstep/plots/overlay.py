@@ -9,14 +9,13 @@ import numpy.typing as npt
 from px4lockstep.errors import InputError
 from px4lockstep.log.log import Log
 from px4lockstep.log.resampling import interpolated
+from px4lockstep.plots.looks import AXIS_COLOURS, DISTINCT, ENDS, MOTOR_COLOURS, matplotlib_look
 from px4lockstep.plots.panels.errors import distances
 from px4lockstep.plots.panels.lines import running_mean, say, say_absent, thinned, use_log_scale
+from px4lockstep.plots.panels.motion import unwrapped
 from px4lockstep.plots.style import (
-    AXIS_COLOURS,
     EDGE_IN,
     FAULT,
-    MOTOR_COLOURS,
-    MOTOR_STYLES,
     WIDTH_IN,
     add_head,
     figure_style,
@@ -33,7 +32,7 @@ if TYPE_CHECKING:
 Array = npt.NDArray[Any]
 
 HEIGHT_IN = 11.8
-MAX_LISTED = 24
+MAX_LISTED = DISTINCT
 """Flights that the key lists; of more, it lists the first and the last, between which the colours change gradually."""
 MIN_SHARED = 0.1
 """Fraction of the rows, in the time that two logs cover, below which a log is interpolated."""
@@ -142,23 +141,23 @@ def _looks(count: int) -> Sequence[dict[str, Any]]:
     if count <= len(TWO_LOOKS):
         return TWO_LOOKS[:count]
     if count <= len(MOTOR_COLOURS):
-        styles = [MOTOR_STYLES[i % len(MOTOR_STYLES)] for i in range(count)]
-        return [{"color": MOTOR_COLOURS[i], "ls": styles[i]} for i in range(count)]
+        return [{"color": MOTOR_COLOURS[i], **matplotlib_look(i)} for i in range(count)]
     from matplotlib import colormaps
 
-    alpha = 0.9 if count <= MAX_LISTED else 0.5
-    return [
-        {"color": colormaps["viridis"](0.92 * i / (count - 1)), "lw": 1.2, "alpha": alpha, "ls": MOTOR_STYLES[i % 3]}
-        for i in range(count)
-    ]
+    shades = [{"color": colormaps["viridis"](0.92 * i / (count - 1)), "lw": 1.2} for i in range(count)]
+    if count > MAX_LISTED:
+        return [shade | {"alpha": 0.5} for shade in shades]
+    return [shade | matplotlib_look(i) for i, shade in enumerate(shades)]
 
 
 def _draw_track(axes: "Axes", logs: Mapping[str, Log], looks: Mapping[str, dict[str, Any]]) -> None:
     axes.set_title("Track over ground")
-    for label, log in logs.items():
+    for i, (label, log) in enumerate(logs.items()):
         pos = log["pos_ned"]
         axes.plot(pos[:, 1], pos[:, 0], label=label, **looks[label])
-        axes.plot(pos[-1, 1], pos[-1, 0], "s", ms=8, color=looks[label]["color"], mec="white", mew=1.0, zorder=5)
+        if len(logs) <= len(ENDS):
+            look = {"marker": ENDS[i][0], "color": looks[label]["color"], "mec": "white"}
+            axes.plot(pos[-1, 1], pos[-1, 0], ms=9, mew=1.0, ls="none", zorder=5, **look)
     start = next(iter(logs.values()))["pos_ned"][0]
     axes.plot(start[1], start[0], "^", ms=13, mfc="none", mec="0.1", mew=1.6, zorder=5)
     axes.set_aspect("equal", adjustable="datalim")
@@ -191,8 +190,7 @@ def _tilt(log: Log) -> Array:
 
 def _heading(log: Log) -> Array:
     w, x, y, z = log["q_bn"].T
-    heading: Array = np.degrees(np.unwrap(np.arctan2(2.0 * (w * z + x * y), 1.0 - 2.0 * (y**2 + z**2))))
-    return heading
+    return unwrapped(np.degrees(np.arctan2(2.0 * (w * z + x * y), 1.0 - 2.0 * (y**2 + z**2))))
 
 
 def _mean(column: str) -> Callable[[Log], Array]:

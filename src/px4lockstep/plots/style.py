@@ -1,4 +1,4 @@
-"""Colours, typography and page layout of all figures, chosen to be distinguishable in greyscale.
+"""Colours, typography and page layout of all figures, chosen to be distinguishable in greyscale; `looks` has the lines.
 
 Figures have fixed margins in inches instead of one of Matplotlib's layout engines, which take longer than drawing the
 figure does. A legend is above its panel, to the right of the title, so that it never covers data.
@@ -11,16 +11,13 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, cast
 
+from px4lockstep.plots.looks import AXIS_COLOURS
+
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
     from matplotlib.gridspec import GridSpec
 
-AXIS_COLOURS = ("#17407f", "#d24a12", "#8cc63f")
-"""Colours of north, x, roll; east, y, pitch; down, z, yaw. Their lightness is 28, 50 and 74 of 100."""
-SETPOINT_COLOURS = ("#06142b", "#6d2104", "#2f4a0c")
-MOTOR_COLOURS = ("#17407f", "#d24a12", "#8cc63f", "#8a5fbf", "#1e9aa8", "#c9a227")
-MOTOR_STYLES = ("-", "--", "-.", (0, (1, 1.2)))
 MODE_TINTS = ("#f3f5f8", "#fdf1e3", "#eaf6e2", "#f1eaf8", "#e3f4f6", "#f9f3d8")
 """Backgrounds of modes, light enough for all lines."""
 GREY = "0.4"

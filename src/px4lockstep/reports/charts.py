@@ -15,31 +15,33 @@ import numpy as np
 import numpy.typing as npt
 
 from px4lockstep.log.events import FlightEvent
+from px4lockstep.plots.looks import ENDS, MOTOR_COLOURS, WIDTH, plotly_look
 from px4lockstep.plots.panels.lines import thinned
-from px4lockstep.plots.panels.track import places_by_number
-from px4lockstep.plots.style import FAULT, MOTOR_COLOURS
+from px4lockstep.plots.panels.track import free_sides, places_by_number
+from px4lockstep.plots.style import FAULT
 from px4lockstep.reports.page import Chart
 
 Vector = npt.NDArray[Any]
 
-DASHES = ("solid", "dash", "dot", "dashdot", "longdash")
 POINTS = 2_400
-SETPOINT = "setpoint"
 PANEL_PX, GAP_PX, MARGIN_PX = 150, 46, 60
+BAR_PX = 44
+"""Margin to the right, for the tool bar of Plotly, which would lie over the legends above the panels."""
 FONT = {"family": "system-ui, 'DejaVu Sans', sans-serif", "size": 12, "color": "#1b1f24"}
 GRID = {"gridcolor": "#e4e7eb", "zeroline": False, "linecolor": "#6b7280", "ticks": "outside", "tickcolor": "#6b7280"}
 
 
 @dataclass(frozen=True)
 class Series:
-    """A line: its name, and its values over time."""
+    """A line: its name, its values over time, and its look; lines with the same number have the same dashes."""
 
     name: str
     time_s: Vector
     values: Vector
     colour: str = MOTOR_COLOURS[0]
-    dash: str = "solid"
-    width: float = 1.5
+    number: int = 0
+    width: float = WIDTH
+    is_faint: bool = False  # noise behind the line of its mean
 
 
 @dataclass(frozen=True)
@@ -79,9 +81,10 @@ def stacked(
         notes.append(_note(f"<b>{escape(panel.title)}</b>", 0.0, top, "left"))
         for line in panel.series:
             x, y = thinned(line.time_s, line.values, POINTS)
-            look = {"color": line.colour, "dash": line.dash, "width": line.width}
-            own = {"x": packed(x), "y": packed(y), "name": escape(line.name), "line": look, "yaxis": f"y{end}"}
-            data.append({"type": "scatter", "mode": "lines", "legend": f"legend{end}", **own})
+            own = {"x": packed(x), "y": packed(y), "name": escape(line.name), "yaxis": f"y{end}"}
+            look = plotly_look(line.number, line.colour, line.width)
+            look |= {"opacity": 0.3, "showlegend": False, "hoverinfo": "skip"} if line.is_faint else {}
+            data.append({"type": "scatter", "legend": f"legend{end}", **own, **look})
     last = "" if count <= 1 else str(count)
     layout["xaxis"] = GRID | {"title": {"text": "time [s]"}, "anchor": f"y{last}", "hoverformat": ".3f"}
     layout |= {"hovermode": "x unified", "hoversubplots": "axis", "annotations": notes, "shapes": _lines(events)}
@@ -99,26 +102,37 @@ def _lines(events: Sequence[FlightEvent]) -> list[dict[str, Any]]:
     return lines
 
 
-def track(tracks: Mapping[str, tuple[Vector, str, str]], waypoints: Mapping[int, tuple[float, float]]) -> Chart:
-    """Return the tracks over ground: positions, colour and dash by name."""
+def track(
+    tracks: Mapping[str, tuple[Vector, str]],
+    setpoint_ned: Vector | None,
+    waypoints: Mapping[int, tuple[float, float]],
+) -> Chart:
+    """Return the tracks over ground, positions and colour by name, with the setpoint of a single one."""
     data: list[dict[str, Any]] = []
-    for name, (pos_ned, colour, dash) in tracks.items():
-        step = max(1, len(pos_ned) // POINTS)
-        places = {"x": packed(pos_ned[::step, 1]), "y": packed(pos_ned[::step, 0])}
-        look = {"color": colour, "dash": dash, "width": 2}
-        data.append({"type": "scatter", "mode": "lines", "name": escape(name), "line": look, **places})
-    for name, (pos_ned, colour, _) in tracks.items():
-        if name != SETPOINT:
-            label = "end" if len(tracks) == 1 or SETPOINT in tracks else f"end of {escape(name)}"
-            data.append(_markers(label, [float(pos_ned[-1, 1])], [float(pos_ned[-1, 0])], "square", colour))
+    for i, (name, (pos_ned, colour)) in enumerate(tracks.items()):
+        data.append(_track(name, pos_ned) | plotly_look(i, colour, 3.0 if i == 0 else WIDTH))
+    if setpoint_ned is not None:
+        data.append(_track("setpoint", setpoint_ned) | plotly_look(1, "#222222", 1.3))
+    for i, (name, (pos_ned, colour)) in enumerate(tracks.items()):
+        label = "end" if len(tracks) == 1 else f"end of {escape(name)}"
+        symbol = ENDS[i % len(ENDS)][1]
+        data.append(_markers(label, [float(pos_ned[-1, 1])], [float(pos_ned[-1, 0])], symbol, colour))
     if waypoints:
         numbered = places_by_number(waypoints)
-        own = _markers("waypoint", [at[1] for at, _ in numbered], [at[0] for at, _ in numbered], "circle-open", "#555")
-        data.append(own | {"mode": "markers+text", "text": [text for _, text in numbered], "textposition": "top right"})
-    layout = _layout(430)
+        own = _markers("waypoint", [at[1] for at, _ in numbered], [at[0] for at, _ in numbered], "circle-open", "#333")
+        first = next(iter(tracks.values()))[0]
+        sides = [side for side, _ in free_sides(first, [at for at, _ in numbered])]
+        data.append(own | {"mode": "markers+text", "text": [text for _, text in numbered], "textposition": sides})
+    layout = _layout(460)
     layout["xaxis"] = GRID | {"title": {"text": "east [m]"}, "scaleanchor": "y", "scaleratio": 1}
     layout["yaxis"] = GRID | {"title": {"text": "north [m]"}}
     return Chart("Track over ground", data, layout)
+
+
+def _track(name: str, pos_ned: Vector) -> dict[str, Any]:
+    step = max(1, len(pos_ned) // POINTS)
+    places = {"x": packed(pos_ned[::step, 1]), "y": packed(pos_ned[::step, 0])}
+    return {"type": "scatter", "name": escape(name), **places}
 
 
 def _markers(name: str, x: Sequence[float], y: Sequence[float], symbol: str, colour: str) -> dict[str, Any]:
@@ -197,7 +211,8 @@ def _layout(height_px: int, title: str = "") -> dict[str, Any]:
     layout: dict[str, Any] = {
         "height": height_px,
         "font": FONT,
-        "margin": {"l": 64, "r": 20, "t": 40, "b": 50},
+        "margin": {"l": 64, "r": BAR_PX, "t": 40, "b": 50},
+        "modebar": {"orientation": "v", "bgcolor": "rgba(0,0,0,0)"},
         "paper_bgcolor": "#fff",
         "plot_bgcolor": "#fff",
         "legend": {"orientation": "h", "x": 1, "xanchor": "right", "y": 1.0, "yanchor": "bottom"},

@@ -1,7 +1,6 @@
 """The charts of one flight, and of two flights over each other."""
 
 from collections.abc import Mapping, Sequence
-from itertools import cycle
 from typing import Any
 
 import numpy as np
@@ -9,11 +8,12 @@ import numpy as np
 from px4lockstep.log.events import FlightEvent
 from px4lockstep.log.log import Log
 from px4lockstep.plots.flight import crash_window
+from px4lockstep.plots.looks import AXIS_COLOURS, SETPOINT_COLOURS, SETPOINT_WIDTH, WIDTH, colour_of
 from px4lockstep.plots.overlay import PANELS, SMOOTHED, distance_between, has_one_of
 from px4lockstep.plots.panels.errors import distances
+from px4lockstep.plots.panels.lines import running_mean
 from px4lockstep.plots.panels.motion import unwrapped
-from px4lockstep.plots.style import AXIS_COLOURS, MOTOR_COLOURS, SETPOINT_COLOURS
-from px4lockstep.reports.charts import DASHES, SETPOINT, ChartPanel, Series, Vector, stacked, track
+from px4lockstep.reports.charts import ChartPanel, Series, Vector, stacked, track
 from px4lockstep.reports.page import Chart
 
 NED, BODY = ("north", "east", "down"), ("x", "y", "z")
@@ -40,12 +40,11 @@ def flight_chart(log: Log, events: Sequence[FlightEvent]) -> Chart:
 
 def overlay_chart(logs: Mapping[str, Log], parts_at_s: float | None) -> Chart:
     """Return the quantities of two flights over time, and their distance."""
-    looks = dict(zip(logs, zip(AXIS_COLOURS, DASHES, strict=False), strict=False))
     panels = []
     for _, _, name, unit, needs, values in PANELS:
         lines = [
-            Series(label, log.time_s, np.asarray(values(log), np.float64), *looks[label])
-            for label, log in logs.items()
+            Series(label, log.time_s, np.asarray(values(log), np.float64), colour_of(i), i)
+            for i, (label, log) in enumerate(logs.items())
             if has_one_of(log, needs)
         ]
         panels.append(ChartPanel(name.removesuffix(SMOOTHED), unit, lines))
@@ -59,12 +58,8 @@ def overlay_chart(logs: Mapping[str, Log], parts_at_s: float | None) -> Chart:
 
 def track_chart(logs: Mapping[str, Log], waypoints: Mapping[int, tuple[float, float]]) -> Chart:
     """Return the tracks of flights over ground; of a single one, its setpoint too."""
-    looks = zip(logs.items(), cycle(AXIS_COLOURS), cycle(DASHES), strict=False)
-    tracks = {name: (log["pos_ned"], colour, dash) for (name, log), colour, dash in looks}
-    log = next(iter(logs.values()))
-    if len(logs) == 1 and "pos_sp_ned" in log:
-        tracks[SETPOINT] = (log["pos_sp_ned"], "#333333", "dash")
-    return track(tracks, waypoints)
+    tracks = {name: (log["pos_ned"], colour_of(i)) for i, (name, log) in enumerate(logs.items())}
+    return track(tracks, next(iter(logs.values())).get("pos_sp_ned") if len(logs) == 1 else None, waypoints)
 
 
 def _words(panels: Sequence[ChartPanel]) -> str:
@@ -80,28 +75,40 @@ def _words(panels: Sequence[ChartPanel]) -> str:
 
 
 def _height(log: Log) -> list[Series]:
-    lines = [Series("flown", log.time_s, -log["pos_ned"][:, 2], AXIS_COLOURS[0], width=2.0)]
+    lines = [Series("flown", log.time_s, -log["pos_ned"][:, 2], AXIS_COLOURS[2], width=2.6)]
     if "pos_sp_ned" in log:
-        lines.append(Series("setpoint", log.time_s, -log["pos_sp_ned"][:, 2], SETPOINT_COLOURS[1], "dash"))
+        height_m = -log["pos_sp_ned"][:, 2]
+        lines.append(Series("setpoint", log.time_s, height_m, SETPOINT_COLOURS[2], 1, SETPOINT_WIDTH))
     return lines
 
 
 def _vector(log: Log, name: str, setpoint: str, ends: Sequence[str], scale: Any = np.asarray) -> list[Series]:
-    """Return the components of a vector, and of its setpoint as dashed lines."""
+    """Return the components of a vector, and of its setpoint as thin lines."""
     lines: list[Series] = []
-    for column, ending, colours, dash in (
-        (name, "", AXIS_COLOURS, DASHES[0]),
-        (setpoint, " setpoint", SETPOINT_COLOURS, "dash"),
+    for column, ending, colours, width in (
+        (name, "", AXIS_COLOURS, WIDTH),
+        (setpoint, " setpoint", SETPOINT_COLOURS, SETPOINT_WIDTH),
     ):
         values = log.get(column) if column else None
         if values is not None and values.ndim == 2:
             with np.errstate(over="ignore", invalid="ignore"):
                 turned = scale(values)
-            lines += [
-                Series(end + ending, log.time_s, turned[:, i], colours[i], dash, 1.4 if not ending else 1.0)
-                for i, end in enumerate(ends)
-            ]
+            for i, end in enumerate(ends):
+                own = _smooth if column == "rate_sp_body" else _exact
+                lines += own(log, end + ending, turned[:, i], colours[i], i, width)
     return lines
+
+
+def _exact(log: Log, name: str, values: Vector, colour: str, number: int, width: float) -> list[Series]:
+    return [Series(name, log.time_s, values, colour, number, width)]
+
+
+def _smooth(log: Log, name: str, values: Vector, colour: str, number: int, width: float = WIDTH) -> list[Series]:
+    """Return the running mean of a noisy quantity, and the noise as a faint line behind it."""
+    return [
+        Series(name, log.time_s, values, colour, number, 0.6, is_faint=True),
+        Series(name, *running_mean(log, values), colour, number, width),
+    ]
 
 
 def _attitude(log: Log) -> list[Series]:
@@ -109,16 +116,15 @@ def _attitude(log: Log) -> list[Series]:
     if angles is None:
         return []
     degrees = np.degrees(angles)
-    names = zip(("roll", "pitch", "heading"), AXIS_COLOURS, strict=True)
-    return [Series(name, log.time_s, unwrapped(degrees[:, i]), colour) for i, (name, colour) in enumerate(names)]
+    names = ("roll", "pitch", "heading")
+    return [Series(name, log.time_s, unwrapped(degrees[:, i]), AXIS_COLOURS[i], i) for i, name in enumerate(names)]
 
 
 def _distance(log: Log, other_ned: Vector | None) -> list[Series]:
     if other_ned is None or not np.isfinite(other_ned).any():
         return []
-    horizontal_m, vertical_m = distances(log, other_ned)
-    lines = (("horizontal", horizontal_m, AXIS_COLOURS[0], "solid"), ("vertical", vertical_m, AXIS_COLOURS[1], "dash"))
-    return [Series(name, log.time_s, values, colour, dash) for name, values, colour, dash in lines]
+    lines = zip(("horizontal", "vertical"), distances(log, other_ned), strict=True)
+    return [own for i, (name, values) in enumerate(lines) for own in _smooth(log, name, values, AXIS_COLOURS[i], i)]
 
 
 def _counted(log: Log, name: str, what: str, scale: float = 1.0) -> list[Series]:
@@ -127,13 +133,6 @@ def _counted(log: Log, name: str, what: str, scale: float = 1.0) -> list[Series]
     if values is None or values.ndim != 2:
         return []
     return [
-        Series(
-            f"{what} {i + 1}",
-            log.time_s,
-            scale * values[:, i],
-            MOTOR_COLOURS[i % len(MOTOR_COLOURS)],
-            DASHES[i // len(MOTOR_COLOURS) % len(DASHES)],
-            1.2,
-        )
+        Series(f"{what} {i + 1}", log.time_s, scale * values[:, i], colour_of(i), i, 1.4)
         for i in range(values.shape[1])
     ]

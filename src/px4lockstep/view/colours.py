@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from px4lockstep.plots.style import MOTOR_COLOURS
+from px4lockstep.plots.looks import MOTOR_COLOURS
 
 Array = npt.NDArray[Any]
 

@@ -119,9 +119,9 @@ class ViewedFlight:
             for event in events_of(self.log, self.area)
         )
 
-    def status(self, name: str, row: int) -> int:
-        """Return a column of whole numbers, such as the mode, at a row of `time_us`."""
-        return int(self.log.part(name, slice(int(self._rows[row]), int(self._rows[row]) + 1))[0])
+    def values(self, name: str, row: int) -> Any:
+        """Return the value of a column, or its components, at a row of `time_us`."""
+        return self.log.part(name, slice(int(self._rows[row]), int(self._rows[row]) + 1))[0]
 
     @cached_property
     def _spin_rad(self) -> Array:

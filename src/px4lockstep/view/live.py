@@ -132,6 +132,7 @@ class LiveView:
                 lines = (
                     f"<b>{time_us / 1e6:.2f} s</b>",
                     f"N {north_m:.1f} E {east_m:.1f} m, {-down_m:.1f} m high",
+                    "" if wind is None else f"wind {np.linalg.norm(wind):.1f} m/s",
                     html.escape(text),
                 )
                 self._status.content = f'<div style="{BOX}">{"<br>".join(line for line in lines if line)}</div>'

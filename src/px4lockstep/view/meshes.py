@@ -15,6 +15,8 @@ Array = npt.NDArray[np.float64]
 
 BLADE_TWIST = 0.28
 """Height of a blade's leading edge above its trailing edge, as a fraction of the chord."""
+CORNERS_OF_RIM = 14
+"""Lines around a rotor of the ghost: a line costs more than a hundred triangles."""
 
 
 class Mesh(NamedTuple):
@@ -79,8 +81,8 @@ def blade_mesh() -> Mesh:
 
 def outline(shape: VehicleShape) -> Array:
     """Return a vehicle as lines, (n, 2, 3): arms, rims of the rotors, and an arrowhead that points forward."""
-    around = np.linspace(0.0, 2.0 * np.pi, 25)
-    circle = np.stack((np.cos(around), np.sin(around), np.zeros(25)), axis=1)
+    around = np.linspace(0.0, 2.0 * np.pi, CORNERS_OF_RIM + 1)
+    circle = np.stack((np.cos(around), np.sin(around), 0.0 * around), axis=1)
     lines = []
     for rotor in shape.rotors:
         hub = np.array(rotor.pos_body_m)

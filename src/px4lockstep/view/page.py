@@ -301,9 +301,11 @@ def _status(flights: Sequence[ViewedFlight], time_us: int) -> str:
         parts = [f"{-down_m:.2f} m high", f"{flight.speed_m_s[row]:.2f} m/s", f"N {north_m:.1f} E {east_m:.1f} m"]
         if np.isfinite(flight.error_m[row]):
             parts.append(f"{flight.error_m[row]:.2f} m from setpoint")
+        if "wind_ned" in flight.log:
+            parts.append(f"wind {np.linalg.norm(flight.values('wind_ned', row)):.1f} m/s")
         if "nav_state" in flight.log:
-            armed = "armed" if "armed" not in flight.log or flight.status("armed", row) else "disarmed"
-            parts.insert(0, f"{mode_name(flight.status('nav_state', row))}, {armed}")
+            armed = "armed" if "armed" not in flight.log or flight.values("armed", row) else "disarmed"
+            parts.insert(0, f"{mode_name(int(flight.values('nav_state', row)))}, {armed}")
         name = f"<b>{html.escape(flight.name)}</b>: " if len(flights) > 1 else ""
         rows.append(f"<div>{name}{', '.join(parts)}</div>")
     return f'<div style="{BOX}">{"".join(rows)}</div>'

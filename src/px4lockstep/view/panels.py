@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from px4lockstep.log.schema import BY_NAME
-from px4lockstep.plots.style import MOTOR_COLOURS
+from px4lockstep.plots.looks import colour_of, dashes_px, number_of, repeat_of, sign_of
 from px4lockstep.view.flown import ViewedFlight
 from px4lockstep.view.inbox import Inbox
 from px4lockstep.view.scene import marks_of
@@ -27,9 +27,6 @@ HEIGHT_PX, LEFT_PX, RIGHT_PX, BELOW_PX, ABOVE_PX = 132, 52, 14, 28, 8
 INSET_PX = (10, 8, 10)
 """Left, right and upper margin of a plot in viser's page."""
 TICKS = {"width": 1, "size": 4, "stroke": "#9aa4b2"}
-DASHES = ((), (7, 4), (2, 3), (10, 3, 2, 3))
-SIGNS = ("—", "- -", "···", "-·-")
-"""Forms of lines, also as text, because colours alone would mean nothing in grey."""
 WINDOWS = {"whole flight": None, "60 s": 60_000_000, "10 s": 10_000_000, "1 s": 1_000_000}
 """Widths of the time axis [us], by their labels."""
 REFRESH_PART = 0.25
@@ -132,10 +129,11 @@ class _Plot:
         several = len(set(lines.flights)) > 1
         for k, (label, flight) in enumerate(zip(lines.names, lines.flights, strict=True)):
             part = sum(1 for other in lines.flights[:k] if other == flight)
-            colour, dash = (flight, part) if several else (part, part)
-            shown = f"{html.escape(label)} {SIGNS[dash % len(SIGNS)]}" + ("" if unit == "1" else f" [{unit}]")
-            look = {"label": shown, "stroke": MOTOR_COLOURS[colour % len(MOTOR_COLOURS)], "width": 1.6}
-            series.append(look | {"dash": DASHES[dash % len(DASHES)], "points": {"show": False}})
+            number = number_of(flight, part, lines.flights.count(flight))
+            width_px = 1.6 + 1.2 * repeat_of(number)
+            shown = f"{html.escape(label)} {sign_of(number)}" + ("" if unit == "1" else f" [{unit}]")
+            look = {"label": shown, "stroke": colour_of(flight if several else part), "width": width_px}
+            series.append(look | {"dash": dashes_px(number, width_px), "points": {"show": False}})
         scale = {"x": {"time": False, "range": (shown_us[0] / 1e6, shown_us[1] / 1e6)}}
         self._chart.data = (lines.time_s, *lines.values)
         self._chart.series, self._chart.scales = tuple(series), scale

@@ -10,13 +10,23 @@ import numpy as np
 import numpy.typing as npt
 
 from px4lockstep.log.resampling import interpolated
+from px4lockstep.plots.looks import dashes_of, is_drawn
 from px4lockstep.plots.panels.marks import Marks, numbered
 from px4lockstep.view import colours, meshes
 from px4lockstep.view.flown import Pose, ViewedFlight
 from px4lockstep.view.frames import above, to_scene
 from px4lockstep.view.lines import add_lines
 from px4lockstep.view.shape import VehicleShape
-from px4lockstep.view.surroundings import add_fence, add_ground, add_rally_points, add_waypoints, light_scene, places_of
+from px4lockstep.view.surroundings import (
+    add_ceiling,
+    add_fence,
+    add_ground,
+    add_rally_points,
+    add_waypoints,
+    light_scene,
+    places_of,
+    zones_of,
+)
 from px4lockstep.view.track import even_rows, track_rows
 from px4lockstep.view.vehicle import LEVEL, VehicleNode
 
@@ -31,6 +41,8 @@ FIELD_OF_VIEW_RAD = 0.75
 """Vertical angle of the camera; the default of viser is wide and distorts."""
 NEAR_PART = 0.5
 """How far around the tracks fences and rally points belong to the scene, as a fraction of the width of the tracks."""
+MIN_DASHED = 12
+"""Pieces of a track below which it is solid."""
 WIND_S = 0.2
 """Length of the wind's arrow: how far the air moves in this time, times the scale of the vehicle."""
 
@@ -73,14 +85,17 @@ class FlightScene:
         several = len(self.flights) > 1
         name, shift = f"{WORLD}/run{i}", flight.shift_ned
         count = len(self.flights)
-        rows = even_rows(flight, count) if _is_dashed(i) else track_rows(flight, self.extent_m, count)
+        rows = even_rows(flight, count) if dashes_of(i) else track_rows(flight, self.extent_m, count)
         self._rows.append(rows)
-        segments = _segments(to_scene(flight.pos_ned[rows]), dashed=_is_dashed(i))
+        segments = _segments(to_scene(flight.pos_ned[rows]), i)
         self._tracks.append(add_lines(self._scene, f"{name}-track", segments, self._track_colours(i, flight), 3.5))
         if i == 0 or flight.waypoints != self.flights[0].waypoints or shift != self.flights[0].shift_ned:
             size_m = 0.006 * self.extent_m
             add_waypoints(self._scene, f"{name}-waypoints", flight.waypoints, shift, size_m)
             add_fence(self._scene, f"{name}-fence", flight.area, shift, float(self.high[2] - self.low[2]))
+            if flight.area.height_m > 0.0 and not zones_of(flight.area):
+                ceiling_m = flight.area.height_m - shift[2]
+                add_ceiling(self._scene, f"{name}-ceiling", ceiling_m, self.low, self.high)
             add_rally_points(self._scene, f"{name}-rally", flight.area, shift, 1.6 * size_m)
         colour = colours.RUNS[i % len(colours.RUNS)] if several else colours.INK
         look: dict[str, Any] = {"colour": colour, "label": flight.name if several else "", "level": i}
@@ -95,7 +110,7 @@ class FlightScene:
         else:
             values = flight.speed_m_s if self.colour_by == SPEED else flight.error_m
             each = colours.scaled(values[rows], *self.limits)
-        return _segments(each, dashed=_is_dashed(i))
+        return _segments(each, i)
 
     @property
     def limits(self) -> tuple[float, float]:
@@ -181,7 +196,7 @@ class WindNode:
 
     def __init__(self, scene: Any, name: str, shape: VehicleShape, scale: float, level: int = 0) -> None:
         self._above_m, self.scale, self.is_shown = (1.5 + LEVEL * level) * shape.arm_m, scale, True
-        self._foot_m, self._text = shape.foot_m, ""
+        self._foot_m = shape.foot_m
         thin = 0.012 * scale
         self._arrow = scene.add_arrows(
             name,
@@ -192,7 +207,8 @@ class WindNode:
             head_length=6.0 * thin,
             visible=False,
         )
-        self._label = scene.add_label(f"{name}/label", "", anchor="bottom-left", font_screen_scale=0.8)
+        # A text that changes, such as the speed, is laid out again in the browser, which takes another frame.
+        scene.add_label(f"{name}/label", "wind", anchor="bottom-left", font_screen_scale=0.8)
 
     def show(self, pose: Pose) -> None:
         """Move the arrow to a vehicle."""
@@ -205,9 +221,6 @@ class WindNode:
             half = 0.5 * WIND_S * self.scale * to_scene(pose.wind_ned)
             self._arrow.points = np.stack((-half, half))[np.newaxis].astype(np.float32)
             self._arrow.position = middle
-            text = f"wind {round(2.0 * speed_m_s) / 2.0:.1f} m/s"
-            if text != self._text:
-                self._label.text = self._text = text
         if self._arrow.visible != is_visible:
             self._arrow.visible = is_visible
 
@@ -217,19 +230,12 @@ def marks_of(flight: ViewedFlight) -> Marks:
     return numbered(flight.time_us, flight.events)
 
 
-def _is_dashed(number: int) -> bool:
-    """Return whether the track of a flight is dashed: that of every second one."""
-    return number % 2 == 1
-
-
-def _segments(points: Array, *, dashed: bool) -> Array:
-    """Return the segments between points, (n, 2, 3); dashed ones leave out every third of three."""
+def _segments(points: Array, number: int) -> Array:
+    """Return the segments between points, (n, 2, 3), that belong to the dashes of the line with a number."""
     if len(points) == 1:
         points = np.concatenate([points, points])
     segments = np.stack((points[:-1], points[1:]), axis=1)
-    if dashed and len(segments) > 12:
-        segments = segments[np.arange(len(segments)) % 6 < 4]
-    return segments
+    return segments[is_drawn(number, len(segments))] if len(segments) > MIN_DASHED else segments
 
 
 def _bounds(flights: Sequence[ViewedFlight]) -> tuple[Array, Array]:
@@ -249,4 +255,5 @@ def _bounds(flights: Sequence[ViewedFlight]) -> tuple[Array, Array]:
         places = to_scene(np.column_stack((area, np.zeros(len(area)))) + flight.shift_ned)
         near = np.clip(places, low - margin_m, high + margin_m)
         low, high = np.vstack((near, low)).min(axis=0), np.vstack((near, high)).max(axis=0)
+        high[2] = max(high[2], min(flight.area.height_m - flight.shift_ned[2], high[2] + margin_m))
     return low, high

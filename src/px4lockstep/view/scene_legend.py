@@ -2,6 +2,7 @@
 
 import html
 
+from px4lockstep.plots.looks import dashes_px
 from px4lockstep.view import colours
 from px4lockstep.view.scene import RUN, SPEED, FlightScene
 from px4lockstep.view.surroundings import zones_of
@@ -26,20 +27,27 @@ def legend_rows(scene: FlightScene) -> str:
     if len(scene.flights) > 1:
         for i, flight in enumerate(scene.flights):
             red, green, blue = colours.RUNS[i % len(colours.RUNS)]
-            style = "dashed" if i % 2 else "solid"
-            line = f"display:inline-block;width:2em;border-top:3px {style} rgb({red},{green},{blue});margin-right:.5em"
-            rows.append(f'<div><span style="{line};vertical-align:middle"></span>{html.escape(flight.name)}</div>')
+            look = f'stroke="rgb({red},{green},{blue})" stroke-width="3" stroke-dasharray="{dash_list(i)}"'
+            line = f'<svg width="42" height="8" style="margin-right:.5em"><path d="M0 4H42" {look}/></svg>'
+            rows.append(f"<div>{line}{html.escape(flight.name)}</div>")
     rows.append("<div>outline: setpoint; orange: nose and thrust</div>")
     if scene.marks:
         rows.append("<div>octahedra: events; cubes with !: faults</div>")
     areas = [flight.area for flight in scene.flights]
     if any(zones_of(area) for area in areas):
         rows.append("<div>walls: stay inside; dashed and hatched: stay outside</div>")
+    if any(area.height_m > 0.0 and not zones_of(area) for area in areas):
+        rows.append("<div>grid in the air: stay below it</div>")
     if any(area.rally_points for area in areas):
         rows.append("<div>cubes with R in a square: rally points</div>")
     if scene.scale > 1.005:
         rows.append(f"<div>vehicle drawn {scene.scale:.1f} times larger</div>")
     return "".join(rows)
+
+
+def dash_list(number: int) -> str:
+    """Return the dashes of a line with a width of 3 pixels as an attribute of SVG."""
+    return " ".join(f"{length:g}" for length in dashes_px(number, 3.0)) or "none"
 
 
 def scale_row(scene: FlightScene) -> str:

@@ -8,6 +8,7 @@ import numpy.typing as npt
 
 from px4lockstep.log.resampling import held
 from px4lockstep.log.schema import BY_NAME, components
+from px4lockstep.plots.panels.motion import without_jumps
 from px4lockstep.view.flown import ViewedFlight
 
 Array = npt.NDArray[Any]
@@ -41,7 +42,7 @@ def lines_of(flights: Sequence[ViewedFlight], name: str, from_us: int, to_us: in
         if name not in flight.log:
             continue
         rows_us = flight.log.time_us.astype(np.int64) + flight.shift_us
-        table = flight.log[name].astype(np.float64).reshape(flight.log.rows, -1)
+        table = without_jumps(name, flight.log[name].astype(np.float64).reshape(flight.log.rows, -1))
         ends = components(BY_NAME[name], table.shape[1]) if flight.log[name].ndim == 2 else (name,)
         for k, end in enumerate(ends):
             short = end.removeprefix(f"{name}_")

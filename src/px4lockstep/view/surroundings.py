@@ -16,6 +16,9 @@ Array = npt.NDArray[Any]
 Place = tuple[float, float, float]
 
 CORNERS_OF_CIRCLE = 72
+CEILING_CELLS = 4
+MAX_ROUND = 12
+"""Waypoints that are round balls; many are made of a quarter of the triangles."""
 SAME_M = 0.5
 """Distance below which waypoints share a mark."""
 
@@ -75,9 +78,8 @@ def add_waypoints(scene: Any, name: str, waypoints: Mapping[int, Place], shift: 
     places = np.array([where for where, _ in groups])
     posts = np.stack((places, places * (1.0, 1.0, 0.0)), axis=1)
     add_lines(scene, f"{name}-posts", posts, (150, 158, 170))
-    balls = meshes.joined(
-        [meshes.Mesh(size_m * meshes.ball().vertices + where, meshes.ball().faces) for where in places]
-    )
+    ball = meshes.ball(2 if len(places) <= MAX_ROUND else 1)
+    balls = meshes.joined([meshes.Mesh(size_m * ball.vertices + where, ball.faces) for where in places])
     scene.add_mesh_simple(name, *balls, color=(250, 250, 250))
     for i, (where, numbers) in enumerate(groups):
         top = above(where, 1.6 * size_m)
@@ -104,6 +106,23 @@ def add_fence(scene: Any, name: str, area: Area, shift: Place, height_m: float) 
         text = "stay inside" if zone.is_inclusion else "stay outside"
         front = corners[int(np.argmax(corners @ np.array((0.55, -0.72, 0.0))))]  # towards the first camera
         scene.add_label(f"{name}{i}-label", text, position=front + top, font_screen_scale=0.85, anchor="bottom-center")
+
+
+def add_ceiling(scene: Any, name: str, height_m: float, low: Array, high: Array) -> None:
+    """Add the largest height, GF_MAX_VER_DIST, as a grid above the tracks; without zones, there are no walls to it."""
+    margin = 0.06 * (high - low)
+    (west, south, _), (east, north, _) = low - margin, high + margin
+    columns, rows = np.linspace(west, east, CEILING_CELLS + 1), np.linspace(south, north, CEILING_CELLS + 1)
+    lines = [((x, south, height_m), (x, north, height_m)) for x in columns]
+    lines += [((west, y, height_m), (east, y, height_m)) for y in rows]
+    add_lines(scene, name, np.array(lines), colours.FENCE, 1.6)
+    corners = np.array(
+        [(west, south, height_m), (east, south, height_m), (east, north, height_m), (west, north, height_m)]
+    )
+    faces = np.array([(0, 1, 2), (0, 2, 3)])
+    scene.add_mesh_simple(f"{name}-plane", corners, faces, color=(120, 140, 170), opacity=0.12, cast_shadow=False)
+    text = f"stay below {height_m:g} m"
+    scene.add_label(f"{name}-label", text, position=corners[1], font_screen_scale=0.85, anchor="bottom-center")
 
 
 def zones_of(area: Area) -> tuple[Zone, ...]:

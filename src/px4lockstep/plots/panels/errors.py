@@ -5,9 +5,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from px4lockstep.log.log import Log
+from px4lockstep.plots.looks import AXIS_COLOURS, matplotlib_look
 from px4lockstep.plots.panels import lines
-from px4lockstep.plots.panels.lines import Vector, draw_components, draw_line
-from px4lockstep.plots.style import AXIS_COLOURS
+from px4lockstep.plots.panels.lines import Vector, draw_band, draw_components
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -25,7 +25,7 @@ def draw_estimate(axes: "Axes", log: Log) -> None:
 
 def draw_wind(axes: "Axes", log: Log) -> None:
     """Draw the wind at the vehicle."""
-    draw_components(axes, log, log.get("wind_ned"), None, ("north", "east", "down"), width=1.2)
+    draw_components(axes, log, log.get("wind_ned"), None, ("north", "east", "down"))
     lines.widen(axes, 1.0)
 
 
@@ -40,10 +40,8 @@ def _draw_distance(axes: "Axes", log: Log, other_ned: Vector | None) -> None:
     if other_ned is None or not np.isfinite(other_ned).any():
         lines.say_absent(axes)
         return
-    for values, name, colour, dashes in zip(
-        distances(log, other_ned), ("horizontal", "vertical"), AXIS_COLOURS, ("-", (0, (4, 1.5))), strict=False
-    ):
-        draw_line(axes, log, values, color=colour, lw=0.7, alpha=0.3)
-        axes.plot(*lines.running_mean(log, values), color=colour, ls=dashes, lw=1.5, label=name)
+    for i, (values, name) in enumerate(zip(distances(log, other_ned), ("horizontal", "vertical"), strict=True)):
+        draw_band(axes, log, values, AXIS_COLOURS[i])
+        axes.plot(*lines.running_mean(log, values), color=AXIS_COLOURS[i], lw=1.5, label=name, **matplotlib_look(i))
     lines.widen(axes, 0.1)
     axes.set_ylim(bottom=0.0)

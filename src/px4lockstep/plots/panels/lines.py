@@ -7,7 +7,15 @@ import numpy as np
 import numpy.typing as npt
 
 from px4lockstep.log.log import Log
-from px4lockstep.plots.style import AXIS_COLOURS, GREY, MOTOR_COLOURS, SETPOINT_COLOURS
+from px4lockstep.plots.looks import (
+    AXIS_COLOURS,
+    SETPOINT_COLOURS,
+    SETPOINT_WIDTH,
+    WIDTH,
+    colour_of,
+    matplotlib_look,
+)
+from px4lockstep.plots.style import GREY
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -17,6 +25,8 @@ Vector = npt.NDArray[Any]
 POINTS = 1_200
 """Maximum number of rows of a line before the minimum and maximum of groups of rows are drawn instead: a panel has 500
 pixels."""
+GROUPS = 300
+"""Groups of rows of which noise is drawn as a mean or a range."""
 LANE = 0.86
 """Height of a line in its lane, of the height of the lane."""
 
@@ -28,20 +38,19 @@ def draw_components(
     wanted: Vector | None,
     names: tuple[str, ...],
     is_noisy: bool = False,
-    width: float = 1.7,
 ) -> None:
-    """Draw components with their setpoints; noisy setpoints are drawn faint, with their running mean."""
+    """Draw components with their setpoints; noisy setpoints are drawn as a faint band, with their running mean."""
     if actual is None:
         say_absent(axes)
         return
     for i, name in enumerate(names):
         if wanted is not None and is_noisy:
-            draw_line(axes, log, wanted[:, i], color=AXIS_COLOURS[i], lw=0.8, alpha=0.22, zorder=1.5)
-        draw_line(axes, log, actual[:, i], color=AXIS_COLOURS[i], lw=width, label=name)
+            draw_band(axes, log, wanted[:, i], AXIS_COLOURS[i])
+        draw_line(axes, log, actual[:, i], color=AXIS_COLOURS[i], lw=WIDTH, label=name, **matplotlib_look(i))
     for i in range(len(names) if wanted is not None else 0):
         assert wanted is not None
         line = running_mean(log, wanted[:, i]) if is_noisy else thinned(log.time_s, wanted[:, i])
-        draw_setpoint(axes, line, SETPOINT_COLOURS[i], "setpoints" if i == 0 else "_")
+        draw_setpoint(axes, line, i, i, "setpoints" if i == 0 else "_")
 
 
 def draw_many(axes: "Axes", log: Log, values: Vector | None, name: str) -> None:
@@ -51,7 +60,7 @@ def draw_many(axes: "Axes", log: Log, values: Vector | None, name: str) -> None:
         return
     for i in range(values.shape[1]):
         label = f"{name} {i + 1}" if values.shape[1] > 1 else "_"
-        draw_line(axes, log, values[:, i], color=MOTOR_COLOURS[i % len(MOTOR_COLOURS)], lw=1.3, label=label)
+        draw_line(axes, log, values[:, i], color=colour_of(i), lw=1.3, label=label, **matplotlib_look(i))
 
 
 def draw_lanes(axes: "Axes", log: Log, values: Vector | None, top: float) -> None:
@@ -62,8 +71,7 @@ def draw_lanes(axes: "Axes", log: Log, values: Vector | None, top: float) -> Non
     count = values.shape[1]
     for i in range(count):
         base = float(count - 1 - i)
-        colour = MOTOR_COLOURS[i % len(MOTOR_COLOURS)]
-        draw_line(axes, log, base + LANE / top * np.clip(values[:, i], 0.0, top), color=colour, lw=1.0)
+        draw_line(axes, log, base + LANE / top * np.clip(values[:, i], 0.0, top), color=colour_of(i), lw=1.0)
     x, y = np.tile([0.0, 1.0, np.nan], count), np.repeat(np.arange(float(count)), 3)
     axes.plot(x, y, color="0.6", lw=0.8, zorder=1, transform=axes.get_yaxis_transform(), label="_lanes")
     axes.set_yticks([count - 1 - i + 0.5 * LANE for i in range(count)], labels=[str(i + 1) for i in range(count)])
@@ -77,9 +85,31 @@ def draw_line(axes: "Axes", log: Log, values: Vector, **options: Any) -> None:
     axes.plot(*thinned(log.time_s, values), **options)
 
 
-def draw_setpoint(axes: "Axes", line: tuple[Vector, Vector], colour: str, label: str) -> None:
-    """Draw the setpoint of a quantity."""
-    axes.plot(*line, color=colour, ls=(0, (3.5, 2.0)), lw=1.15, label=label, zorder=4)
+def draw_setpoint(axes: "Axes", line: tuple[Vector, Vector], component: int, number: int, label: str) -> None:
+    """Draw the setpoint of a quantity: thin, in the dark colour of its component, with the dashes of a number."""
+    look = matplotlib_look(number)
+    axes.plot(*line, color=SETPOINT_COLOURS[component], lw=SETPOINT_WIDTH, label=label, zorder=4, **look)
+
+
+def draw_band(axes: "Axes", log: Log, values: Vector, colour: str) -> None:
+    """Draw a noisy quantity as the area between the smallest and the largest value of groups of rows."""
+    from matplotlib.patches import PathPatch
+    from matplotlib.path import Path
+
+    size = max(1, log.rows // GROUPS)
+    whole = log.rows // size * size
+    groups, time_s = values[:whole].reshape(-1, size), log.time_s[:whole:size]
+    low, high = groups.min(axis=1), groups.max(axis=1)  # NaN, if one of them is
+    outlines = []
+    for part in np.split(np.arange(len(low)), np.flatnonzero(np.diff(np.isfinite(low))) + 1):
+        if len(part) > 1 and np.isfinite(low[part[0]]):
+            edge = np.concatenate((part, part[::-1]))
+            heights = np.concatenate((low[part], high[part[::-1]]))
+            outlines.append(Path(np.column_stack((time_s[edge], heights)), closed=True))
+    if outlines:
+        axes.update_datalim(np.concatenate([np.asarray(outline.vertices) for outline in outlines]))
+        path = Path.make_compound_path(*outlines)
+        axes.add_artist(PathPatch(path, fc=colour, lw=0.0, alpha=0.16, zorder=1.5))
 
 
 def thinned(time_s: Vector, values: Vector, points: int | None = None) -> tuple[Vector, Vector]:
@@ -99,7 +129,7 @@ def thinned(time_s: Vector, values: Vector, points: int | None = None) -> tuple[
 
 def running_mean(log: Log, values: Vector) -> tuple[Vector, Vector]:
     """Return the means of a few hundred groups of rows."""
-    size = max(1, log.rows // 300)
+    size = max(1, log.rows // GROUPS)
     whole = log.rows // size * size
     return log.time_s[:whole].reshape(-1, size).mean(axis=1), values[:whole].reshape(-1, size).mean(axis=1)
 

@@ -6,20 +6,23 @@ import numpy as np
 
 from px4lockstep.log.events import mission_times_us
 from px4lockstep.log.log import Log
+from px4lockstep.plots.looks import AXIS_COLOURS
 from px4lockstep.plots.panels import lines
 from px4lockstep.plots.panels.lines import Vector, draw_components, draw_line, draw_setpoint
-from px4lockstep.plots.style import AXIS_COLOURS, SETPOINT_COLOURS
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+
+HEADINGS = {"euler_bn": 2, "yaw_sp": 0}
+"""Columns with a heading [rad], and its component."""
 
 
 def draw_height(axes: "Axes", log: Log) -> None:
     """Draw the height above the origin, and when waypoints were reached."""
     height_m = -log["pos_ned"][:, 2]
-    draw_line(axes, log, height_m, color=AXIS_COLOURS[2], label="flown", lw=2.2)
+    draw_line(axes, log, height_m, color=AXIS_COLOURS[2], label="flown", lw=2.4)
     if "pos_sp_ned" in log:
-        draw_setpoint(axes, lines.thinned(log.time_s, -log["pos_sp_ned"][:, 2]), SETPOINT_COLOURS[2], "setpoint")
+        draw_setpoint(axes, lines.thinned(log.time_s, -log["pos_sp_ned"][:, 2]), 2, 1, "setpoint")
     lines.widen(axes, 1.0)
     times_us = mission_times_us(log)
     if times_us:
@@ -47,10 +50,10 @@ def draw_heading(axes: "Axes", log: Log) -> None:
         lines.say_absent(axes)
         return
     flown_deg = unwrapped(actual[:, 2])
-    draw_line(axes, log, flown_deg, color=AXIS_COLOURS[2], label="flown", lw=2.2)
+    draw_line(axes, log, flown_deg, color=AXIS_COLOURS[2], label="flown", lw=2.4)
     if wanted is not None:
         wanted_deg = near(unwrapped(wanted[:, 2]), flown_deg)
-        draw_setpoint(axes, lines.thinned(log.time_s, wanted_deg), SETPOINT_COLOURS[2], "setpoint")
+        draw_setpoint(axes, lines.thinned(log.time_s, wanted_deg), 2, 1, "setpoint")
     lines.widen(axes, 10.0)
 
 
@@ -62,12 +65,21 @@ def draw_rates(axes: "Axes", log: Log) -> None:
     draw_components(axes, log, actual, wanted, ("x", "y", "z"), is_noisy=True)
 
 
-def unwrapped(angles_deg: Vector) -> Vector:
+def unwrapped(angles: Vector, turn: float = 360.0) -> Vector:
     """Return angles without jumps by full turns; rows without an angle are NaN, and angles continue after them."""
-    result = np.full(len(angles_deg), np.nan)
-    is_there = np.isfinite(angles_deg)
-    result[is_there] = np.unwrap(angles_deg[is_there], period=360.0)
+    result = np.full(len(angles), np.nan)
+    is_there = np.isfinite(angles)
+    result[is_there] = np.unwrap(angles[is_there], period=turn)
     return result
+
+
+def without_jumps(name: str, table: Vector) -> Vector:
+    """Return the components of a column, (rows, components), with its heading unwrapped, if it has one."""
+    if name in HEADINGS:
+        part = HEADINGS[name]
+        table = table.copy()
+        table[:, part] = unwrapped(table[:, part], 2.0 * np.pi)
+    return table
 
 
 def near(angles_deg: Vector, others_deg: Vector) -> Vector:

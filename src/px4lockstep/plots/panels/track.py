@@ -8,14 +8,30 @@ import numpy as np
 from px4lockstep.autopilots.area import Area
 from px4lockstep.errors import InputError
 from px4lockstep.log.log import Log
+from px4lockstep.plots.looks import AXIS_COLOURS
 from px4lockstep.plots.panels.lines import Vector
-from px4lockstep.plots.style import AXIS_COLOURS, GREY, SMALL_PT, add_key, panel_size_in
+from px4lockstep.plots.style import GREY, SMALL_PT, add_key, panel_size_in
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 WIND_ROOM = 0.12
 """Space for the arrow of the wind below the track, of the height of the track."""
+TEXT_PART = 0.07
+"""Distance of a text from its place, as a fraction of the width of the track."""
+SIDES = {
+    "top right": (0.7, 0.7),
+    "top left": (0.7, -0.7),
+    "bottom right": (-0.7, 0.7),
+    "bottom left": (-0.7, -0.7),
+    "middle right": (0.0, 1.0),
+    "middle left": (0.0, -1.0),
+    "top center": (1.0, 0.0),
+    "bottom center": (-1.0, 0.0),
+}
+"""Sides of a place on a map, by their names in Plotly: north and east."""
+HORIZONTAL = {"right": "left", "left": "right", "center": "center"}
+"""How a text on a side is aligned."""
 Places = Mapping[int, tuple[float, float]]
 """North and east [m] by the number of the mission item."""
 
@@ -45,7 +61,7 @@ def draw_track(axes: "Axes", log: Log, places: Places, area: Area) -> None:
     corners = np.array(list(places.values())).reshape(-1, 2)
     if places:
         axes.plot(corners[:, 1], corners[:, 0], "o", ms=15, mfc="white", mec="0.2", mew=1.3, label="waypoint", zorder=4)
-        _number_places(axes, places)
+        _number_places(axes, pos, places)
     axes.plot(pos[0, 1], pos[0, 0], "^", ms=15, mfc="none", mec="0.1", mew=1.8, ls="none", label="start", zorder=5)
     axes.plot(pos[-1, 1], pos[-1, 0], "s", ms=9, color="0.1", ls="none", label="end", mec="white", mew=1.2, zorder=5)
     axes.set_xlabel("east [m]")
@@ -74,11 +90,35 @@ def places_by_number(places: Places) -> list[tuple[tuple[float, float], str]]:
     return [(where, ", ".join(numbers)) for where, numbers in groups]
 
 
-def _number_places(axes: "Axes", places: Places) -> None:
-    """Number the waypoints; several numbers of one place are next to its marker."""
-    for where, numbers in places_by_number(places):
-        is_one = "," not in numbers
-        offset, how = ((0, 0), ("center", "center_baseline")) if is_one else ((13, 6), ("left", "bottom"))
+def free_sides(pos_ned: Vector, places: Sequence[tuple[float, float]]) -> list[tuple[str, tuple[float, float]]]:
+    """Return the side of each place on which a text is farthest from the track and from other places.
+
+    A side is a name, such as `top right`, and a direction: north and east.
+    """
+    every = np.concatenate([pos_ned[:: max(1, len(pos_ned) // 2_000), :2], np.array(places).reshape(-1, 2)])
+    every = every[np.isfinite(every).all(axis=1)]
+    reach = TEXT_PART * float(max(np.ptp(every, axis=0).max(), 1.0))
+    ways = list(SIDES.items())
+    found = []
+    for place in places:
+        here = np.array(place)
+        others = every[np.linalg.norm(every - here, axis=1) > 1e-3 * reach] - here
+        texts = [np.outer(reach * np.array((0.5, 1.0, 1.5)), way) for _, way in ways]
+        room = [np.linalg.norm(others[:, np.newaxis] - text, axis=2).min(initial=np.inf) for text in texts]
+        found.append(ways[int(np.argmax(room))])
+    return found
+
+
+def _number_places(axes: "Axes", pos_ned: Vector, places: Places) -> None:
+    """Number the waypoints; several numbers of one place are next to its marker, on the side without the track."""
+    numbered = places_by_number(places)
+    sides = free_sides(pos_ned, [where for where, _ in numbered])
+    for (where, numbers), (name, (north, east)) in zip(numbered, sides, strict=True):
+        if "," not in numbers:
+            offset, how = (0.0, 0.0), ("center", "center_baseline")
+        else:
+            offset = 13.0 * east, 12.0 * north
+            how = HORIZONTAL[name.split()[1]], "center"
         style: dict[str, Any] = {"ha": how[0], "va": how[1], "fontsize": SMALL_PT, "zorder": 6}
         axes.annotate(numbers, (where[1], where[0]), offset, textcoords="offset points", **style)
 
