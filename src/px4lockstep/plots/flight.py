@@ -28,8 +28,9 @@ from px4lockstep.plots.style import (
     add_head,
     add_key,
     add_notes,
+    draw_scale,
+    draw_times,
     figure_style,
-    hide_times,
     hold_labels,
     inset,
     new_figure,
@@ -118,7 +119,7 @@ def plot_flight(
     marks = numbered(log.time_us, happened)
     zoom_s = crash_window(log, happened) if is_whole else None
     rows = LAST_ROW + (1 if zoom_s is None else 2)
-    with figure_style():
+    with figure_style(axes_grid=False):
         figure = new_figure(WIDTH_IN, HEIGHT_IN + (0.0 if zoom_s is None else ZOOM_IN))
         head_in, foot_in = add_head(figure, title, facts), add_notes(figure, list_of(marks))
         grid = panel_grid(figure, rows, 3, head_in=head_in, foot_in=foot_in, widths=(1.08, 1.0, 1.0))
@@ -132,11 +133,11 @@ def plot_flight(
             if bands:
                 draw_modes(axes, log, named=draw is motion.draw_height)
             draw_marks(axes, marks, is_numbered=is_top)
+            draw_times(axes, ticks_s, is_labelled=row == LAST_ROW)
             if row == LAST_ROW:
-                axes.set_xticks([tick for tick in ticks_s if limits_s[0] <= tick <= limits_s[1]])
                 axes.set_xlabel("time [s]")
-            else:
-                hide_times(axes, ticks_s)
+            if axes.get_ylabel() == unit:
+                draw_scale(axes)
         if zoom_s is not None:
             _draw_zoom(figure, grid, log.between(*zoom_s), happened)
     return figure
@@ -160,8 +161,6 @@ def _draw_panel(axes: "Axes", draw: Draw, log: Log, name: str, unit: str, pad_pt
     axes.set_ylabel(unit)
     axes.set_title(name, pad=pad_pt)
     draw(axes, log)
-    if axes.get_ylabel() == unit:
-        axes.locator_params(axis="y", nbins=4)
     hold_labels(axes)
     add_key(axes, above_pt=pad_pt)
 
@@ -173,6 +172,9 @@ def _draw_zoom(figure: "Figure", grid: Any, log: Log, events: Iterable[FlightEve
         axes = inset(figure.add_subplot(grid[LAST_ROW + 1, column]), above_in=TRACK_IN)
         _draw_panel(axes, draw, log, f"Crash: {name.lower()}", unit, PAD_PT)
         draw_marks(axes, marks, is_numbered=False)
+        axes.grid(visible=True, axis="x")
+        if axes.get_ylabel() == unit:
+            draw_scale(axes)
         axes.set_facecolor("#fbf6f6")
         axes.set_xlim(float(log.time_s[0]), max(float(log.time_s[-1]), float(log.time_s[0]) + 1e-6))
         axes.set_xlabel("time [s]")

@@ -15,7 +15,7 @@ from px4lockstep.plots.looks import (
     colour_of,
     matplotlib_look,
 )
-from px4lockstep.plots.style import GREY
+from px4lockstep.plots.style import GREY, add_still
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -73,10 +73,9 @@ def draw_lanes(axes: "Axes", log: Log, values: Vector | None, top: float) -> Non
         base = float(count - 1 - i)
         draw_line(axes, log, base + LANE / top * np.clip(values[:, i], 0.0, top), color=colour_of(i), lw=1.0)
     x, y = np.tile([0.0, 1.0, np.nan], count), np.repeat(np.arange(float(count)), 3)
-    axes.plot(x, y, color="0.6", lw=0.8, zorder=1, transform=axes.get_yaxis_transform(), label="_lanes")
+    add_still(axes, x, y, color="0.6", lw=0.8, zorder=1, transform=axes.get_yaxis_transform(), label="_lanes")
     axes.set_yticks([count - 1 - i + 0.5 * LANE for i in range(count)], labels=[str(i + 1) for i in range(count)])
     axes.tick_params(axis="y", length=0)
-    axes.grid(visible=False, axis="y")
     axes.set_ylim(-0.04 * count, count)
 
 

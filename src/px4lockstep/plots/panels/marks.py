@@ -8,7 +8,7 @@ import numpy.typing as npt
 
 from px4lockstep.log.events import FlightEvent, mode_name
 from px4lockstep.log.log import Log
-from px4lockstep.plots.style import EVENT, FAULT, GREY, MODE_TINTS, SMALL_PT
+from px4lockstep.plots.style import EVENT, FAULT, GREY, MODE_TINTS, SMALL_PT, add_still
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -41,8 +41,8 @@ def draw_marks(axes: "Axes", marks: Marks, *, is_numbered: bool = True) -> None:
         times_s = [event.time_us / 1e6 for _, group in marks for event in group if event.is_fault == is_fault]
         if times_s:  # one line with gaps, which is drawn much faster than many
             x, y = np.repeat(times_s, 3), np.tile([0.0, 1.0, np.nan], len(times_s))
-            look: dict[str, Any] = {"color": colour, "lw": width, "ls": (0, (1, 1.5)), "zorder": 1, "scalex": False}
-            axes.plot(x, y, transform=axes.get_xaxis_transform(), label="_events", scaley=False, **look)
+            look: dict[str, Any] = {"color": colour, "lw": width, "ls": (0, (1, 1.5)), "zorder": 1, "label": "_events"}
+            add_still(axes, x, y, transform=axes.get_xaxis_transform(), **look)
     for number, group in marks if is_numbered else ():
         is_fault = any(event.is_fault for event in group)
         weight, colour = ("bold", FAULT) if is_fault else ("normal", "0.3")

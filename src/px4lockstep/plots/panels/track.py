@@ -54,6 +54,7 @@ def draw_track(axes: "Axes", log: Log, places: Places, area: Area) -> None:
     """Draw the flown track, its setpoint, the waypoints, the fence and the rally points."""
     pos = log["pos_ned"]
     axes.set_title("Track over ground")
+    axes.grid(visible=True)
     if "pos_sp_ned" in log:
         wanted = log["pos_sp_ned"]
         axes.plot(wanted[:, 1], wanted[:, 0], "--", color="0.25", lw=1.1, label="setpoint", zorder=3)
