@@ -13,6 +13,7 @@ from px4lockstep.experiments.step import step
 from px4lockstep.experiments.step_figure import plot_steps
 from px4lockstep.log.log import Log
 from px4lockstep.plots.columns import plot_columns
+from px4lockstep.plots.comparison import LINES, MARKS
 from px4lockstep.plots.looks import DASHES, DISTINCT, dashes_px, is_drawn, matplotlib_look, number_of, plotly_look
 from px4lockstep.plots.overlay import plot_overlay
 
@@ -112,3 +113,9 @@ def test_pieces_of_dashes():
     assert all(drawn[0])
     assert len(set(drawn)) == len(DASHES)
     assert 0.3 < np.mean(drawn[2]) < 0.6
+
+
+def test_integrators_differ_without_colours():
+    """In lines and in marks."""
+    assert len({(str(line["ls"]), line["lw"]) for line in LINES}) == len(LINES)
+    assert len(set(MARKS)) >= len(LINES)

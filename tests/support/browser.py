@@ -13,12 +13,11 @@ from commands import start_command
 NAMES = ("chromium", "chromium-browser", "google-chrome")
 FLAGS = (
     "--no-sandbox",
-    "--use-angle=swiftshader",
     "--enable-unsafe-swiftshader",
     "--disable-background-networking",
     "--disable-component-update",
 )
-"""Without a graphics card, WebGL is drawn by SwiftShader; and the browser must not call home."""
+"""Without a graphics card, WebGL is drawn by SwiftShader, and pages without it; and the browser must not call home."""
 WAIT_MS = 120_000
 """What must happen does so within seconds, but the machine may be busy."""
 
