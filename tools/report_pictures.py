@@ -23,7 +23,7 @@ def shoot(browser, path, name, height=HEIGHT):
     """Open a report from its file, and take a screenshot of its top."""
     page, problems = opened(browser, path.resolve().as_uri(), width=WIDTH, height=height, offline=True)
     page.wait_for_selector(".main-svg", state="attached", timeout=WAIT_MS)
-    save_screenshot(page, problems, name, wait_ms=DRAWN_MS, colours=128)
+    save_screenshot(page, problems, name, wait_ms=DRAWN_MS, colours=256)
 
 
 def main():

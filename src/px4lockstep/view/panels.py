@@ -29,6 +29,8 @@ INSET_PX = (10, 8, 10)
 TICKS = {"width": 1, "size": 4, "stroke": "#9aa4b2"}
 WINDOWS = {"whole flight": None, "60 s": 60_000_000, "10 s": 10_000_000, "1 s": 1_000_000}
 """Widths of the time axis [us], by their labels."""
+WIDER = ("", " wide", " wider", " widest")
+"""Words for the widths of lines with the same dashes."""
 REFRESH_PART = 0.25
 """A window that follows the cursor is drawn again when the cursor has moved by this part of it."""
 
@@ -127,11 +129,16 @@ class _Plot:
         unit = BY_NAME[self.name].unit
         series: list[dict[str, Any]] = [{"label": "time [s]"}]
         several = len(set(lines.flights)) > 1
-        for k, (label, flight) in enumerate(zip(lines.names, lines.flights, strict=True)):
-            part = sum(1 for other in lines.flights[:k] if other == flight)
-            number = number_of(flight, part, lines.flights.count(flight))
-            width_px = 1.6 + 1.2 * repeat_of(number)
-            shown = f"{html.escape(label)} {sign_of(number)}" + ("" if unit == "1" else f" [{unit}]")
+        parts = [lines.flights[:k].count(flight) for k, flight in enumerate(lines.flights)]
+        numbers = [
+            number_of(run, part, lines.flights.count(run)) for run, part in zip(lines.flights, parts, strict=True)
+        ]
+        most = max(map(repeat_of, numbers))
+        for label, flight, part, number in zip(lines.names, lines.flights, parts, numbers, strict=True):
+            wider = most - repeat_of(number)  # lines that are drawn later lie on top, so they are thinner
+            width_px = 1.6 + 1.4 * wider
+            shown = f"{html.escape(label)} {sign_of(number)}{WIDER[min(wider, len(WIDER) - 1)]}"
+            shown += "" if unit == "1" else f" [{unit}]"
             look = {"label": shown, "stroke": colour_of(flight if several else part), "width": width_px}
             series.append(look | {"dash": dashes_px(number, width_px), "points": {"show": False}})
         scale = {"x": {"time": False, "range": (shown_us[0] / 1e6, shown_us[1] / 1e6)}}
