@@ -14,8 +14,6 @@ INSTALL := $(BIN)/python -m pip install --quiet --no-compile
 # share flights, and takes over tests of the others at the end.
 WORKERS ?= 3
 PYTEST := $(BIN)/python -m pytest --dist worksteal
-# Matplotlib lists the fonts of the machine once per version, and starts a process for it, which fast tests must not.
-FONTS := -c "import matplotlib.font_manager"
 NEWER_PYTHONS ?= python3.12 python3.13 python3.14
 
 check: $(VENV)/ready  # lint and the fast tier, in this process: under two minutes
@@ -51,14 +49,13 @@ test-oldest:  # the fast tier with the oldest versions of all dependencies that 
 	$(PYTHON) -m venv .venv-oldest
 	$(PYTHON) tools/oldest_versions.py > .venv-oldest/constraints.txt
 	.venv-oldest/bin/python -m pip install --quiet --editable ".[dev]" --constraint .venv-oldest/constraints.txt
-	.venv-oldest/bin/python $(FONTS)
 	.venv-oldest/bin/python -m pytest -q -n 2 -m fast -W ignore::DeprecationWarning  # theirs, about each other
 
 test-pythons:  # the fast tier with each newer Python that is installed
 	for python in $(NEWER_PYTHONS); do \
 		$$python -c "" 2>/dev/null || { echo "$$python: not installed, not tested"; continue; }; \
 		$$python -m venv .venv-$$python && .venv-$$python/bin/python -m pip install --quiet --editable ".[dev]" && \
-		.venv-$$python/bin/python $(FONTS) && .venv-$$python/bin/python -m pytest -q -n 2 -m fast || exit 1; \
+		.venv-$$python/bin/python -m pytest -q -n 2 -m fast || exit 1; \
 	done
 
 test-aarch64:  # golden digests on an emulated aarch64; installs Debian packages

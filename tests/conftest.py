@@ -59,8 +59,8 @@ FOLDERS = {
 }
 FIXTURES = dict.fromkeys(("sitl_build", "sitl_instance"), "sitl")
 FIXTURES |= dict.fromkeys(("python", "browser", "forked_interpreters"), "process")
-UNNOTICED = ("px4lockstep.engine.compilation", "uname", "lscpu")
-"""Processes that tests do not start themselves: compilation without a cache, and libraries that query the CPU."""
+UNNOTICED = ("px4lockstep.engine.compilation", "uname", "lscpu", "fc-list")
+"""Processes that tests do not start themselves: compilation without a cache, and libraries that query CPU and fonts."""
 
 
 NOT_FAST = re.compile(r"^pytestmark = \[?pytest\.mark\.(?:long|process|sitl|doubles|slow)\b", re.MULTILINE)
