@@ -34,7 +34,7 @@ prepare: $(VENV)/installed  # compile, while development tools are installed, an
 warm: $(VENV)/installed  # compile before the tests, which then share what is compiled
 	$(BIN)/python tests/support/warm_cache.py
 
-dist: $(VENV)/ready  # all distributions, in dist/: pure, compiled for each Python that is installed, and the wrapper of PX4
+dist: $(VENV)/ready  # all distributions, in dist/, each installed and flown: source, pure, compiled for each Python, and the wrapper of PX4
 	rm -rf dist
 	$(BIN)/python -m build --outdir dist .
 	$(BIN)/python -m build --wheel --outdir dist --config-setting compile=generic .
@@ -44,6 +44,7 @@ dist: $(VENV)/ready  # all distributions, in dist/: pure, compiled for each Pyth
 		.venv-dist-$$python/bin/python -m build --wheel --outdir dist --config-setting compile=generic . || exit 1; \
 	done
 	$(BIN)/python -m build --wheel --outdir dist packaging/px4
+	$(BIN)/python tools/check_dist.py dist
 
 test-oldest:  # the fast tier with the oldest versions of all dependencies that pyproject.toml allows
 	$(PYTHON) -m venv .venv-oldest

@@ -1,4 +1,4 @@
-"""The wheel in a clean environment: it has all its data, and flies to the same digest with every Python version."""
+"""Distributions in a clean environment: they have all their data, and fly to the same digest with every Python."""
 
 import json
 import os
@@ -6,6 +6,7 @@ import shutil
 import signal
 import subprocess
 import sys
+import tarfile
 import time
 from pathlib import Path
 
@@ -57,13 +58,29 @@ def test_the_wheel_flies_in_a_clean_environment(wheel, python, tmp_path):
     works = found and subprocess.run([found, "-c", ""], capture_output=True, check=False).returncode == 0
     if not works:
         pytest.skip(f"no {python} on this machine: the wheel is not tested with it")
-    run(found, "-m", "venv", "clean", cwd=tmp_path)
-    run(tmp_path / "clean/bin/python", "-m", "pip", "install", "--quiet", str(wheel), cwd=tmp_path)
+    install_and_fly(wheel, found, tmp_path)
+
+
+def test_the_source_distribution_flies_in_a_clean_environment(sources, tmp_path):
+    """It has what the build needs, and no fragments of the tests."""
+    run(sys.executable, "-m", "build", "--sdist", "-o", "out", sources, cwd=tmp_path)
+    (made,) = (tmp_path / "out").glob("*.tar.gz")
+    with tarfile.open(made) as archive:
+        folders = {Path(name).parts[1] for name in archive.getnames() if "/" in name}
+    assert {"packaging", "src", "LICENSE"} <= folders
+    assert "tests" not in folders
+    install_and_fly(made, sys.executable, tmp_path)
+
+
+def install_and_fly(distribution, python, folder):
+    """Install a distribution into a clean environment, and fly there as here."""
+    run(python, "-m", "venv", "clean", cwd=folder)
+    run(folder / "clean/bin/python", "-m", "pip", "install", "--quiet", str(distribution), cwd=folder)
     changes = [word for key, value in SHORT.items() for word in ("--set", f"{key}={value}")]
-    command = (tmp_path / "clean/bin/px4lockstep", "run", "iris", "--no-plots", "--json", *changes)
-    printed = run(*command, cwd=tmp_path, code=1)  # the mission is not finished after three seconds
+    command = (folder / "clean/bin/px4lockstep", "run", "iris", "--no-plots", "--json", *changes)
+    printed = run(*command, cwd=folder, code=1)  # the mission is not finished after three seconds
     assert json.loads(printed)["digest"] == px4lockstep.simulate("iris", overrides=SHORT).digest
-    assert "iris" in run(tmp_path / "clean/bin/px4lockstep", "spec", "list", cwd=tmp_path)
+    assert "iris" in run(folder / "clean/bin/px4lockstep", "spec", "list", cwd=folder)
 
 
 def test_the_px4_distribution_needs_numpy_only(tmp_path):
