@@ -283,3 +283,20 @@ def test_bash_completes(tmp_path):
     env = {**os.environ, "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"}
     done = subprocess.run([bash, "-c", script], env=env, capture_output=True, text=True, cwd=tmp_path, timeout=60)
     assert (done.stdout, done.stderr) == ("x500_hex\n", "")
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (
+            ("campaign", "gate.toml"),
+            "no such command 'gate.toml'; commands: init, run, show, plot, rerun; see ",
+        ),
+        (("campaign", "rum"), "no such command 'rum'. Did you mean 'run'? See px4lockstep campaign --help"),
+        (("nonsense",), "no such command 'nonsense'; see px4lockstep --help"),
+    ],
+)
+def test_an_unknown_command_of_a_group_names_the_others(words, said, capsys):
+    """A file is often given without the command; the program has too many commands for a line."""
+    assert run(*words) == 2
+    assert said in capsys.readouterr().err

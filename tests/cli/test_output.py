@@ -72,5 +72,16 @@ def test_a_campaign_does_not_repeat_an_outcome_as_its_reason(capsys):
     counts = {"runs": 6, "runs_asked": 6, "complete": True, "by_status": {"mission not finished": 5, "crashed": 1}}
     campaign._show({"name": "sweep", "campaign_dir": "out", "worst": worst, **empty, **counts}, as_json=False)
     lines = [[cell.strip() for cell in line.split("│")[1:3]] for line in capsys.readouterr().out.splitlines()]
-    assert ["run 2", "mission not finished"] in lines
-    assert ["run 5", "crashed: energy_wh 9.1, at most 5"] in lines
+    assert ["worst runs", "run 2: mission not finished"] in lines
+    assert ["", "run 5: crashed: energy_wh 9.1, at most 5"] in lines
+
+
+@pytest.mark.parametrize(("missing", "head"), [(0, False), (3, True)])
+def test_the_number_of_missing_values_is_shown_if_there_are_any(capsys, missing, head):
+    """Without that column, names of metrics fit into a terminal of 80 columns."""
+    mean = {"estimate": 1.0, "low": 0.9, "high": 1.0}
+    metric = {"name": "mission_finished", "unit": "", "is_bool": True, "mean_interval": mean, "missing": missing}
+    empty = {"stopped_after": None, "pass_rate": None, "sensitivities": [], "notes": [], "own_parts": {}, "worst": []}
+    counts = {"runs": 6, "runs_asked": 6, "complete": True, "by_status": {"flown": 6}, "metrics": [metric]}
+    campaign._show({"name": "sweep", "campaign_dir": "out", **empty, **counts}, as_json=False)
+    assert ("missing" in capsys.readouterr().out) == head

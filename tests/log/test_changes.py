@@ -6,6 +6,7 @@ import pytest
 from px4lockstep import simulate
 from px4lockstep.log.changes import changed_rows, raised_rows
 from px4lockstep.log.events import events_of, faults_of
+from px4lockstep.log.log import Log
 from px4lockstep.scenario.actions import ACTIONS, FAULTLESS
 from px4lockstep.scenario.scenario import Scenario
 
@@ -21,6 +22,22 @@ def test_changes_are_those_of_differences(dtype, count):
             wide = values.astype(np.float64)
             np.testing.assert_array_equal(changed_rows(values), np.flatnonzero(np.diff(wide)) + 1)
             np.testing.assert_array_equal(raised_rows(values), np.flatnonzero(np.diff(wide, prepend=0.0) > 0.0))
+
+
+@pytest.mark.parametrize(
+    ("landed", "times_s"),
+    [
+        ([1, 0, 0, 0, 1, 0, 1, 0, 1, 1], [4]),  # it bounces twice
+        ([1, 0, 1, 0, 0, 0, 1, 1, 1, 1], [2, 6]),  # it flies again
+        ([0, 0, 1, 1, 1, 1, 1, 1, 1, 1], [2]),
+        ([1, 0, 1, 1, 1, 1, 1, 1, 1, 1], [2]),  # a hop is no bounce: there was no landing before
+        ([0, 0, 0, 0, 0, 0, 0, 0, 0, 0], []),
+    ],
+)
+def test_a_bounce_is_no_landing(landed, times_s):
+    """One row per second; after a landing, one second in the air is a bounce."""
+    log = Log({"time_us": np.arange(len(landed)) * 1_000_000, "landed": np.array(landed)})
+    assert [(event.time_us / 1e6, event.label) for event in events_of(log)] == [(at, "landed") for at in times_s]
 
 
 ORDERS = {

@@ -42,9 +42,11 @@ def about_rows(summary: dict[str, Any], labels: Mapping[str, str] = NO_LABELS) -
     rows.append(("outcomes", ", ".join(f"{word} {count}" for word, count in summary["by_status"].items())))
     if summary["pass_rate"] is not None:
         rows.append(("passed", f"{summary['passed']}: {_share(summary['pass_rate'])}"))
+    label = "worst runs"
     for own in summary["worst"]:
         why = "" if own["why"] == own["status"] else f": {own['why']}"
-        rows.append((f"run {own['index']}", f"{own['status']}{why}"))
+        rows.append((label, f"run {own['index']}: {own['status']}{why}"))
+        label = ""
     strongest = {own["input"]: own for own in reversed(summary["sensitivities"])}  # strongest effect of each input
     label = "most influential input"
     for own in sorted(strongest.values(), key=lambda own: -own["strength"])[:MAX_SHOWN]:

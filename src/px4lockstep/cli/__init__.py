@@ -102,6 +102,8 @@ def _usage(error: Any) -> str:
     text = error.format_message().rstrip(".")
     if not text:
         return ""
+    if text.startswith("No such command") and not text.endswith("?") and error.ctx.parent is not None:
+        text += f"; commands: {', '.join(error.ctx.command.commands)}"
     command = error.ctx.command_path if error.ctx is not None else "px4lockstep"
     return f"error: {text[0].lower()}{text[1:]}{' See' if text.endswith('?') else '; see'} {command} --help"
 

@@ -180,9 +180,11 @@ def _show(summary: dict[str, Any], as_json: bool) -> None:
     for row in about_rows(summary):
         about.add_row(*row)
     console.print(about)
+    rows = metric_rows(summary)
+    count = len(METRIC_HEADS) - (not any(row[-1] for row in rows))  # the last column is empty if no value is missing
     metrics = Table(
-        Column(METRIC_HEADS[0], overflow="fold"), *(Column(name, no_wrap=True) for name in METRIC_HEADS[1:])
+        Column(METRIC_HEADS[0], overflow="fold"), *(Column(name, no_wrap=True) for name in METRIC_HEADS[1:count])
     )
-    for row in metric_rows(summary):
-        metrics.add_row(*row)
+    for row in rows:
+        metrics.add_row(*row[:count])
     console.print(metrics)

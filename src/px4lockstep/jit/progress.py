@@ -16,7 +16,7 @@ from typing import Any
 
 from numba.core import event
 
-LINE_AFTER_S = 0.5  # shorter compilations are not reported
+LINE_AFTER_S = 2.0  # shorter compilations are not reported, such as those of small kernels after the loop
 HEARTBEAT_S = 10.0  # between two lines where there is no terminal
 
 

@@ -28,6 +28,8 @@ OWN = ("motor_cut_off_mask",)
 """Faults that the plant itself sets."""
 CRASH = "crashed"
 """Label of the event of a crash."""
+BOUNCE_US = 1_000_000
+"""A vehicle that is in the air again for at most this long after a landing has bounced."""
 
 
 @dataclass(frozen=True)
@@ -63,7 +65,7 @@ def events_of(log: Log, area: Area | None = None) -> tuple[FlightEvent, ...]:
         *_changes(log, "armed", _on_or_off("armed", "disarmed")),
         *_modes(log),
         *_changes(log, "mission_finished", _on_or_off("mission finished", "mission restarted")),
-        *_changes(log, "landed", lambda now: "landed" if now else ""),  # leaving the ground is not an event
+        *_landings(log),
         *_crashes(log),
     )
 
@@ -182,6 +184,21 @@ def _wind_steps(log: Log) -> Iterator[FlightEvent]:
 
 def _failsafes(log: Log) -> Iterator[FlightEvent]:
     return _changes(log, "failsafe", lambda now: f"failsafe: {FAILSAFES.get(now, now)}", is_fault=True)
+
+
+def _landings(log: Log) -> Iterator[FlightEvent]:
+    """Yield the landings, without bounces; leaving the ground is not an event."""
+    if "landed" not in log:
+        return
+    left_us: int | None = None  # when the vehicle left the ground after a landing
+    has_landed = False
+    for row in changed_rows(log["landed"]):
+        time_us = int(log.time_us[row])
+        if not log["landed"][row]:
+            left_us = time_us if has_landed else None
+        elif left_us is None or time_us - left_us > BOUNCE_US:
+            yield FlightEvent(time_us, "landed")
+            has_landed = True
 
 
 def _crashes(log: Log) -> Iterator[FlightEvent]:
