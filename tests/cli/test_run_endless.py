@@ -127,7 +127,7 @@ def test_a_client_flies_until_a_signal_ends_the_run(begin, sitl_build, tmp_path,
         )
     summary = end(run, signal.SIGTERM)
     assert run.returncode == 0
-    assert sorted(path.name for path in out.iterdir() if path.suffix) == sorted([*FILES, "px4.log"])
+    assert sorted(path.name for path in out.iterdir() if path.suffix) == sorted([*FILES, "px4.log", "px4.ulg"])
     assert (summary["outcome"], summary["mission_asked"]) == ("nothing asked", False)
     assert summary["max_altitude_m"] > 4.0
     assert any("as in offboard mode without setpoints" in warning for warning in summary["warnings"])

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from px4lockstep.engine.checkpoints import recorded_otherwise
+from px4lockstep.engine.log_layout import input_beyond
 from px4lockstep.engine.protocols import PythonAutopilot, PythonEstimator, PythonScenario, PythonWind
 from px4lockstep.engine.simulation import Simulation
 from px4lockstep.engine.snapshot import Snapshot
@@ -215,6 +216,9 @@ def check_flown(recording: Recording, simulation: Simulation) -> None:
     difference = difference or first_difference(LiveRows.of(recording, len(simulation.log)), LiveRows.of(simulation))
     if difference is not None:
         raise SimulationError(f"the flight first differs from the recording at {difference}")
+    beyond = input_beyond(simulation.records, simulation.row_widths)
+    if beyond is not None:
+        raise SimulationError(f"the flight differs from the recording: {beyond} has more values than the aircraft")
 
 
 def _fly_again(recording: Recording, simulation: Simulation, until_us: int) -> None:

@@ -212,3 +212,18 @@ def test_a_state_that_the_loop_can_not_handle_is_an_error(tmp_path):
     edited(path, values("checkpoints/state", change))
     with pytest.raises(SimulationError, match=r"recording\.h5 can't be reproduced: "):
         branch(path, 0.2)
+
+
+@pytest.mark.parametrize("value", [1e-300, -0.0])
+def test_a_command_to_a_servo_that_the_aircraft_lacks_is_refused(tmp_path, value):
+    """Rows of the log do not have it, but the digest covers it."""
+
+    def edit(file):
+        array = file["checkpoints/state"][()]
+        array["bus"]["command"]["servos"][:, 3] = value
+        put(file, "checkpoints/state", array)
+
+    path = write_tiny(tmp_path)
+    edited(path, edit)
+    with pytest.raises(SimulationError, match=r"differs from the recording: command\.servos has more values than the"):
+        branch(path, 0.15)
