@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from px4lockstep.engine.core import NATIVE, PYTHON_WITH_STATUS
-from px4lockstep.io import in_memory
+from px4lockstep.io import blocks, in_memory
 from px4lockstep.jit import interpreted
 from px4lockstep.log.angles import euler_angles
 from px4lockstep.log.schema import COLUMNS, COMPONENTS
@@ -64,7 +64,7 @@ def columns_of(core: Any, rows: Array, state: Array, sensors: Array | None, keep
             arrays[place.name] = sensors[place.source]
         elif place.of == DERIVED:
             arrays[place.name] = _derived(place.name, core, rows, arrays)
-        elif not place.is_fault or keeps_faults or not len(rows) or _field(rows, place.source, None).any():
+        elif not place.is_fault or keeps_faults or not len(rows) or _is_set(_field(rows, place.source, None)):
             arrays[place.name] = functools.partial(_field, rows, place.source, place.numbers)
     return arrays
 
@@ -131,6 +131,11 @@ def _field(rows: Array, source: str, count: int | None) -> Array:
     for name in source.split("."):
         rows = rows[name]
     return rows if count is None else rows[:, :count]
+
+
+def _is_set(values: Array) -> bool:
+    """Return whether a value is not 0, without holding a whole file in memory."""
+    return any(values[block].any() for block in blocks(values))
 
 
 def seconds_of(time_us: Array) -> npt.NDArray[np.float64]:
