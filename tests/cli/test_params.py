@@ -100,7 +100,7 @@ def test_diff_shows_only_values_that_differ(flown):
     assert [line.split("│")[1:5] for line in lines if "MPC_" in line] == [
         [f" {word} " for word in ("MPC_XY_CRUISE", "5   ", "7.3", "m/s ")]
     ]
-    assert "1 parameter differs" in lines
+    assert "2 parameters differ" in lines  # and NAV_DLL_ACT
     recording = run_command("params", "diff", "run", "run/recording.h5", cwd=folder)
     assert (recording.returncode, recording.stdout) == (0, "0 parameters differ\n")
 

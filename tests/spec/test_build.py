@@ -286,7 +286,7 @@ def test_what_is_not_flown_of_a_mission_is_a_warning_or_an_error(tmp_path):
     with pytest.raises(InputError) as caught:
         load_text(tmp_path, f"{MINIMAL}{home}mission_strict = true\n")
     assert skipped in str(caught.value)
-    assert "206" not in str(caught.value)
+    assert "DO_SET_CAM_TRIGG_DIST" not in str(caught.value)
     spec = load_text(tmp_path, MINIMAL + home)
     with pytest.raises(InputError, match="LOITER_TURNS"):
         change_spec(spec, {"px4.mission_strict": True})
