@@ -161,15 +161,17 @@ def _digest_of(packed: Iterable[Part]) -> str:
     """
     digest = hashlib.sha256()
     later: dict[str, list[npt.NDArray[Any]]] = {}
+    used: set[str] = set()
     for part, kinds in packed:
         digest.update(part.data)
         for name, values in kinds.items():
             later.setdefault(name, []).append(values)
-    for name in sorted(later):
-        if any(values.any() for values in later[name]):
-            of_kind = hashlib.sha256()
-            for values in later[name]:
-                of_kind.update(np.ascontiguousarray(values, values.dtype.newbyteorder("<")).data)
-            digest.update(name.encode())
-            digest.update(of_kind.digest())
+            if values.any():  # now: at the end, the pages of a long log would have to be read again
+                used.add(name)
+    for name in sorted(used):
+        of_kind = hashlib.sha256()
+        for values in later[name]:
+            of_kind.update(np.ascontiguousarray(values, values.dtype.newbyteorder("<")).data)
+        digest.update(name.encode())
+        digest.update(of_kind.digest())
     return digest.hexdigest()
