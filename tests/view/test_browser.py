@@ -199,10 +199,15 @@ def test_a_click_on_a_point_of_a_campaign_flies_that_run(browser, tmp_path):
     with viewing(str(folder), "--trust") as (url, _):
         page, problems = opened(browser, url)
         page.wait_for_selector("text=Fly this run again")
-        page.wait_for_timeout(3_000)  # until the points are drawn
         close_notes(page)
         box = page.locator("canvas").first.bounding_box()
-        page.mouse.click(*pixel_of_run(folder, 3, box, ("environment.wind_mean_ned[0]", "energy_wh")))
+        pixel = pixel_of_run(folder, 3, box, ("environment.wind_mean_ned[0]", "energy_wh"))
+        for _ in range(10):  # the first clicks may come before the points are drawn
+            page.wait_for_timeout(3_000)
+            page.mouse.click(*pixel)
+            page.wait_for_timeout(3_000)
+            if page.locator(TIME).count() or page.locator("text=flying run").count():
+                break
         page.wait_for_selector(TIME)
         note = page.inner_text("text=identical to the run of the campaign")
         assert re.search(r"run 3: ", note)
