@@ -48,6 +48,10 @@ def stream(flown, command, seconds):
         flown.fly(0.05)
 
 
+def fly_again(folder):
+    return px4lockstep.simulate(folder / "spec.toml", commands=folder / "commands.jsonl")
+
+
 def word(flown):
     return flown.run.outcome.word
 
@@ -242,7 +246,7 @@ def test_the_verdict_on_a_replay_is_the_same(tmp_path):
         flown.give_all(WEAK, Arm(), Takeoff())
         flown.fly(25.0)
     [folder] = flown.vehicle.folders
-    again = px4lockstep.simulate(folder / "spec.toml", commands=folder / "commands.jsonl")
+    again = fly_again(folder)
     found = [run.outcome.word for run in (flown.run, px4lockstep.replay(folder), again)]
     assert found == ["command not obeyed"] * 3
     assert again.digest == px4lockstep.read_run(folder).summary["digest"]
@@ -312,6 +316,16 @@ def test_a_go_to_that_settles_elsewhere_is_not_excused(flown):
     assert "came no nearer" in outcome.reason
 
 
+def test_a_go_to_that_was_blown_away_is_not_excused_by_a_calm(flown):
+    """The vehicle comes nearer again when it is told to land."""
+    flown.take_off(8.0)
+    flown.give_all(GoTo(*flown.place(0.0, -60.0, 8.0)), SetWind((0.0, 32.0, 0.0)))
+    flown.fly(15.0)
+    flown.give_all(SetWind((0.0, 0.0, 0.0)))
+    flown.fly(1.5)
+    assert landed(flown).word == "command not obeyed"
+
+
 def test_a_place_that_was_reached_may_be_left_for_long(flown):
     """Also by a wind that is too strong, after a time."""
     flown.take_off(5.0)
@@ -332,3 +346,160 @@ def test_an_orbit_that_stands_still_is_not_excused(flown):
     outcome = landed(flown)
     assert outcome.word == "command not obeyed"
     assert "had not flown its circle" in outcome.reason
+
+
+# -- missions, setpoints, returns and landings that others replaced ---------------------------------------------------
+
+STORM, STILL = SetWind((0.0, 32.0, 0.0)), SetWind((0.0, 0.0, 0.0))
+AWAY = Setpoint(pos_ned=(0.0, -150.0, -8.0))
+
+
+def begin_mission(flown, *commands, hold_s=0.0):
+    """Begin a mission with a waypoint at which it waits."""
+    items = list(square(flown))
+    items[1] = flown.waypoint(20.0, 0.0, 10.0, hold_s=hold_s)
+    flown.give_all(*commands, SetMission(tuple(items), 1), Arm(), StartMission())
+
+
+@pytest.mark.parametrize("after_s", [1.0, 8.0, 14.0, 20.0])
+def test_a_mission_may_be_broken_off(flown, after_s):
+    """On the ground, while it climbs, on a leg."""
+    begin_mission(flown)
+    flown.fly(after_s)
+    flown.give_all(Hold())
+    flown.fly(3.0)
+    outcome = landed(flown)
+    assert outcome.word == ("flown" if after_s > 5.0 else "out of time"), outcome
+
+
+def test_a_mission_may_be_broken_off_where_it_waits(flown):
+    """It stands still at its first waypoint for longer than five seconds, as the mission says."""
+    begin_mission(flown, hold_s=60.0)
+    flown.fly(40.0)
+    assert flown.status.pos_ned[0] == pytest.approx(20.0, abs=1.0)
+    assert landed(flown).word == "flown"
+
+
+@pytest.mark.parametrize("calm_s", [0.0, 0.5])
+def test_a_mission_that_was_blown_away_is_not_excused(flown, calm_s):
+    """Nor if the wind calms down, and the vehicle is on its way back when it is told to land."""
+    begin_mission(flown)
+    flown.fly(16.0)
+    flown.give_all(STORM)
+    flown.fly(15.0)
+    flown.give_all(STILL)
+    flown.fly(calm_s)
+    outcome = landed(flown)
+    assert outcome.word == "mission not finished"
+    assert "the mission was requested" in outcome.reason
+    assert "had not followed its setpoints since" in outcome.reason
+
+
+def test_a_mission_that_a_storm_interrupted_may_be_broken_off_later(flown):
+    """The vehicle flies on, and is on its way again."""
+    begin_mission(flown)
+    flown.fly(16.0)
+    flown.give_all(STORM)
+    flown.fly(8.0)
+    flown.give_all(STILL)
+    flown.fly(8.0)
+    assert landed(flown).word == "flown"
+
+
+def test_a_mission_whose_takeoff_stopped_low_is_not_excused(flown):
+    begin_mission(flown, WEAK)
+    flown.fly(20.0)
+    assert landed(flown).word == "mission not finished"
+
+
+def test_a_mission_that_a_failsafe_took_over_is_not_excused(flown):
+    """The client lands during the hold before the return."""
+    begin_mission(flown)
+    flown.fly(16.0)
+    flown.give_all(SetParam("GF_MAX_HOR_DIST", 5.0), SetParam("GF_ACTION", 3))
+    flown.until(lambda status: status.nav_state != MISSION, 20.0)
+    outcome = landed(flown)
+    assert outcome.word == "mission not finished"
+    assert "a failsafe (geofence) took over" in outcome.reason
+
+
+def test_a_mission_that_goes_on_after_a_failsafe_is_flown(flown):
+    """It is requested again."""
+    begin_mission(flown, SetParam("GF_MAX_HOR_DIST", 5.0), SetParam("GF_ACTION", 2))
+    flown.until(lambda status: status.armed and status.nav_state != MISSION, 30.0)
+    flown.give_all(SetParam("GF_MAX_HOR_DIST", 0.0), StartMission())
+    flown.until(lambda status: status.mission.state == 5, 60.0)
+    assert landed(flown).word == "flown"
+
+
+def begin_setpoints(flown, setpoint):
+    flown.take_off(8.0)
+    stream(flown, setpoint, 0.5)
+    flown.give_all(SetMode(OFFBOARD))
+
+
+@pytest.mark.parametrize("seconds", [2.0, 8.0, 15.0])
+def test_a_stream_of_setpoints_may_end_on_its_way(flown, seconds):
+    """The vehicle needs longer to its place."""
+    begin_setpoints(flown, AWAY)
+    stream(flown, AWAY, seconds)
+    assert landed(flown).word == "flown"
+
+
+@pytest.mark.parametrize("setpoint", [AWAY, Setpoint(vel_ned=(0.0, -3.0, 0.0)), Setpoint(pos_ned=(0.0, 0.0, -8.0))])
+def test_setpoints_that_were_not_followed_are_not_excused(flown, setpoint):
+    """A place that the vehicle never came nearer to, a velocity against the wind, a place it did not hold."""
+    begin_setpoints(flown, setpoint)
+    flown.give_all(STORM)
+    stream(flown, setpoint, 12.0)
+    flown.give_all(STILL)
+    outcome = landed(flown)
+    assert outcome.word == "setpoints not followed"
+    assert "setpoint mode was requested" in outcome.reason
+
+
+def test_a_place_far_from_the_end_of_a_short_stream(flown):
+    """The flight ends a few seconds after setpoint mode began, on the way to its only place."""
+    begin_setpoints(flown, AWAY)
+    stream(flown, AWAY, 6.0)
+    assert word(flown) == "out of time"
+
+
+def test_a_return_and_a_landing_may_be_replaced(flown):
+    flown.take_off(8.0)
+    flown.give_all(GoTo(*flown.place(30.0, 0.0, 8.0)))
+    flown.fly(12.0)
+    flown.give_all(Return())
+    flown.fly(9.0)
+    flown.give_all(Land())
+    flown.fly(4.0)
+    flown.give_all(Hold())
+    flown.fly(6.0)
+    assert landed(flown).word == "flown"
+
+
+@pytest.mark.parametrize("command", [Return(), Land()], ids=["return", "landing"])
+def test_a_return_or_a_landing_that_was_blown_away_is_not_excused(flown, command):
+    flown.take_off(12.0)
+    flown.give_all(SetParam("MPC_LAND_SPEED", 0.6), command, STORM)
+    flown.fly(9.0)
+    flown.give_all(STILL, Hold())
+    flown.fly(8.0)
+    outcome = landed(flown)
+    assert outcome.word == "command not obeyed"
+    assert "had not followed its setpoints since" in outcome.reason
+
+
+def test_the_verdict_on_a_replay_with_an_uploaded_mission_is_the_same(tmp_path):
+    """It lands elsewhere than the mission of the spec; before, another one was broken off."""
+    with Flown(record=tmp_path, plots=False, overrides=CALM) as flown:
+        begin_mission(flown)
+        flown.fly(16.0)
+        flown.give_all(Hold())
+        flown.fly(3.0)
+        items = (flown.waypoint(30.0, 0.0, 10.0), flown.waypoint(30.0, 0.0, 0.0, 21))
+        flown.give_all(SetMission(items, 2), StartMission())
+        flown.until(lambda status: not status.armed, 60.0)
+    [folder] = flown.vehicle.folders
+    found = [run.outcome.word for run in (flown.run, px4lockstep.replay(folder), fly_again(folder))]
+    assert found == ["flown"] * 3

@@ -3,11 +3,24 @@
 It follows the table of outcomes in docs/reference/logs.md, in its order.
 """
 
+import itertools
 import math
 
 import numpy as np
 
 EARTH_M = 6_371_000.0
+COLUMNS = [
+    "time_us",
+    "armed",
+    "landed",
+    "nav_state",
+    "failsafe",
+    "mission_item",
+    "mission_count",
+    "pos_ned",
+    "pos_sp_ned",
+]
+COLUMNS += ["vel_ned", "vel_sp_ned", "est_pos_ned", "q_bn", "yaw_sp"]
 
 
 def checked_verdict(log, mission, home, end_s):
@@ -63,7 +76,74 @@ def verdict_without_batteries(log, mission, home, end_s):
             allowed += v + v * v / 4.0
         if np.linalg.norm(place[-1, :2] - end) > allowed:
             return "landed away"
-    return "flown"
+    return failure_before(log, mission) or "flown"
+
+
+def failure_before(log, mission):
+    """Return the verdict on a request that had failed when a later one replaced it; None if there is none."""
+    asked = sorted((row, name) for name in ("mission", "return", "land") for row in rises(log[f"request_{name}"]))
+    for (first, name), (until, _) in itertools.pairwise(asked):
+        is_done = any(first <= row < until for row in rises(log["mission_finished"]))
+        is_repeated = any(row > first and each == name for row, each in asked)
+        if name == "mission" and (is_done or is_repeated):
+            continue
+        part = {key: log[key][:until] for key in COLUMNS}
+        if taken_over(part, mission, first)[0] >= 0 or is_astray(part, first):
+            return "mission not finished" if name == "mission" else "command not obeyed"
+    return None
+
+
+def rises(counts):
+    """Return the rows at which a count increased."""
+    return [row for row, (before, now) in enumerate(itertools.pairwise([0, *counts.tolist()])) if now > before]
+
+
+def is_astray(log, first):
+    """Return whether a vehicle left its setpoints after a row, for five seconds or more, and had not come back."""
+    armed, landed, time_us = log["armed"].tolist(), log["landed"].tolist(), log["time_us"].astype(int).tolist()
+    while first < len(armed) and not armed[first]:
+        first += 1
+    end = first
+    while end < len(armed) and armed[end]:
+        end += 1
+    if first == end:
+        return False
+    least_us = 10_000_000 if landed[first] else 5_000_000
+    if not all(landed[first:end]):
+        end = max(row for row in range(first, end) if not landed[row]) + 1
+    if time_us[end - 1] - time_us[first] < least_us:
+        return False
+    off, turn, state, then, since = log["pos_ned"] - log["pos_sp_ned"], turns(log), False, first, first
+    for row in range(first, end):
+        if time_us[row] - time_us[first] < 5_000_000:
+            continue
+        while time_us[then + 1] <= time_us[row] - 5_000_000:
+            then += 1
+        while time_us[since] < time_us[row] - 5_000_000:
+            since += 1
+        moved = log["pos_sp_ned"][row] - log["pos_sp_ned"][then]
+        wrong = log["est_pos_ned"][row] - log["pos_ned"][row]
+        is_far = length(off[row, :2]) > 2.0 + 0.5 * length(moved[:2]) + min(5.0, length(wrong[:2]))
+        is_far |= length(off[row, 2:]) > 1.0 + 0.5 * length(moved[2:]) + min(5.0, length(wrong[2:]))
+        is_stuck = length(off[row]) >= length(off[then]) - 0.5
+        flown, wanted = (log[name][since : row + 1].mean(axis=0) for name in ("vel_ned", "vel_sp_ned"))
+        is_slow = length(flown - wanted) > max(1.0, 0.5 * length(wanted))
+        is_slow |= bool(-5.0 * flown[2] < 0.5 and -5.0 * wanted[2] > 1.0)
+        is_turned = turn[since : row + 1].mean() > 30.0 and turn[row] >= turn[then] - 30.0
+        state = (is_far and is_stuck) or is_slow or is_turned or (state and is_far)
+    return state
+
+
+def length(vector):
+    """Return the length of a vector; 0 for one that is unknown."""
+    return float(np.nan_to_num(np.linalg.norm(vector)))
+
+
+def turns(log):
+    """Return how far each heading is from its setpoint [degrees]; 0 without one."""
+    w, x, y, z = log["q_bn"].T
+    off = np.arctan2(2.0 * (w * z + x * y), 1.0 - 2.0 * (y * y + z * z)) - log["yaw_sp"]
+    return np.degrees(np.abs(np.nan_to_num(np.arctan2(np.sin(off), np.cos(off)))))
 
 
 def checked_ending(log, mission, home):

@@ -277,6 +277,10 @@ class Session:
         """Return for how long the vehicle will still hold before a failsafe returns or lands; 0 if none is due."""
         return 0.0
 
+    def failsafe_in_charge(self, core: Record) -> int:
+        """Return the number of the failsafe that has changed the mode and is not over; 0: none."""
+        return 0
+
     def has_lost_station(self, core: Record) -> bool:
         """Return whether there was a ground station, and it is lost."""
         return False

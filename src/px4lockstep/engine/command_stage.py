@@ -7,6 +7,7 @@ the ticks of their rows.
 
 from collections import deque
 from collections.abc import Callable, Collection, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -93,7 +94,10 @@ class CommandStage:
                 on_result(result)
 
     def _give(self, command: FlightCommand, session: Session, time_us: int, arrival_s: float) -> CommandResult:
+        failsafe = session.failsafe_in_charge(self._core)
         result = self._apply(command, session, time_us)
+        if failsafe:
+            result = replace(result, failsafe=failsafe)
         self.given.extend([CommandRow(time_us, command, result, arrival_s)])
         return result
 

@@ -9,8 +9,8 @@ A landing may miss its target by 5 m plus the estimate's error at the end, up to
 requested in flight is the place of the request; at a speed v, the stopping distance v · 1 s + v² / (4 m/s²) is added.
 
 A failsafe takes over if it changes the mode of an armed vehicle, other than a mission itself does with its last item.
-This counts until something is requested, or until the mission continues because the failsafe is over. A mission that is
-reported as finished after a takeover is not: the failsafe landed.
+It is over when the mission continues. A mission that is reported as finished after a takeover is not: the failsafe
+landed. What was requested before the last request counts only if it failed: see `replaced`.
 
 The batteries are empty when all of them have a charge of 0, or an ESC cuts its motor off at less than 10 % of charge.
 """
@@ -23,7 +23,7 @@ import numpy.typing as npt
 
 from px4lockstep.autopilots.area import HOME
 from px4lockstep.autopilots.base import Landing
-from px4lockstep.autopilots.requests import LOITER_MODE, MISSION_MODE, OFFBOARD_MODE, RETURN_MODE
+from px4lockstep.autopilots.requests import LOITER_MODE, RETURN_MODE
 from px4lockstep.engine.simulation import Simulation
 from px4lockstep.environment.gravity import gravity_down_m_s2
 from px4lockstep.errors import LockstepError
@@ -32,14 +32,15 @@ from px4lockstep.flights.guided import (
     GUIDED,
     KINDS,
     Guidance,
-    first_missed,
     given_setpoint,
     guided_rows,
     is_replaced,
     last_guidance,
 )
 from px4lockstep.flights.outcome import STANDING_DEG
+from px4lockstep.flights.replaced import Missed, first_missed
 from px4lockstep.flights.requested import (
+    MISSION,
     REQUESTS,
     SETPOINTS,
     LastSetpoints,
@@ -52,9 +53,8 @@ from px4lockstep.flights.requested import (
     requests_of,
     stopping_m,
 )
-from px4lockstep.flights.takeover import OTHER, Takeover
+from px4lockstep.flights.takeover import Takeover, last_takeover, mode_changes
 from px4lockstep.jit import interpreted
-from px4lockstep.log.changes import changed_rows
 from px4lockstep.log.events import FlightEvent, faults_of, mode_name
 from px4lockstep.log.log import Log
 from px4lockstep.scenario.commands import CommandRow
@@ -110,9 +110,9 @@ class Facts:
         return last_guidance(self.log, self._guiding) if is_last(GUIDED, self._requests) else None
 
     @cached_property
-    def missed(self) -> Guidance | None:
-        """The first command that was followed by another one, but whose goal the vehicle did not even approach."""
-        return first_missed(self.log, self._guiding, self._requests.values())
+    def missed(self) -> Missed | None:
+        """The first request that had failed when a later one replaced it."""
+        return first_missed(self.log, self._guiding, self._requests, self._takeover_between)
 
     @property
     def asks(self) -> bool:
@@ -146,7 +146,7 @@ class Facts:
     def order(self) -> OrderedDown | None:
         """The last return or landing that was requested, unless mission or setpoints were requested after it."""
         last = {name: int(rows[-1]) for name, rows in self._requests.items() if len(rows)}
-        mission = max(last.pop("mission", 0), last.pop(SETPOINTS, 0), last.pop(GUIDED, 0))
+        mission = max(last.pop(MISSION, 0), last.pop(SETPOINTS, 0), last.pop(GUIDED, 0))
         if not last or max(last.values()) < mission:
             return None
         name = max(last, key=lambda name: last[name])
@@ -164,30 +164,21 @@ class Facts:
     @cached_property
     def takeover(self) -> Takeover | None:
         """The last failsafe that took over after the last request; None if there was none, or if it is over."""
-        modes, failsafes, armed = (self.log.get(name) for name in ("nav_state", "failsafe", "armed"))
-        items = self.log.get("mission_item")
-        if modes is None or failsafes is None or armed is None or items is None:
-            return None
         last_request = max((int(rows[-1]) for rows in self._requests.values() if len(rows)), default=0)
-        found: list[int] = []
-        for row in changed_rows(modes).tolist():
-            if not armed[row]:
-                continue
-            if modes[row] in (MISSION_MODE, OFFBOARD_MODE):
-                found = []
-            elif failsafes[row] and row >= last_request and not self._is_end_of_mission(row):
-                found.append(row)
-        if not found:
-            return None
-        since = failsafes[found[0] :]
-        named = since[(since != 0) & (since != OTHER)]  # stock PX4 may give the reason later
-        number = int(named[0]) if len(named) else OTHER
-        entered = tuple((int(self.log.time_us[row]), int(modes[row])) for row in found)
-        return Takeover(number, entered, found[0], int(items[found[0]]))
+        return self._takeover_between(last_request, self.log.rows)
+
+    @cached_property
+    def _mode_changes(self) -> npt.NDArray[np.int64]:
+        return mode_changes(self.log)
+
+    def _takeover_between(self, first: int, until: int) -> Takeover | None:
+        """Return the last failsafe that took over in some rows, unless it is over."""
+        since, end = np.searchsorted(self._mode_changes, (first, until)).tolist()
+        return last_takeover(self.log, self._mode_changes[since:end].tolist(), until, self._is_end_of_mission)
 
     def _is_end_of_mission(self, row: int) -> bool:
         """Return whether the mission itself changes the mode in this row, with its last item."""
-        if self.flies_setpoints or self.log["mission_item"][row] != self.mission_count - 1:
+        if self.flies_setpoints or self.log["mission_item"][row] != self.log["mission_count"][row] - 1:
             return False
         landing, mode = self.simulation.autopilot.landing, self.log["nav_state"][row]
         if landing is not None:
@@ -209,7 +200,7 @@ class Facts:
         """Whether the autopilot finished the mission that was requested last, before a failsafe took over."""
         if self._last("mission_finished") == 0 and not is_replaced(self._guiding):
             return False
-        finished = last_end_of_mission(self.log, self._requests["mission"])
+        finished = last_end_of_mission(self.log, self._requests[MISSION])
         return finished >= 0 and (self.takeover is None or finished <= self.takeover.row)
 
     @property

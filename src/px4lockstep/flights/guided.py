@@ -9,10 +9,6 @@ The goal of a command is in its result. It is reached if the flight ends there: 
 vertically, or within half of the distance that the command demands (but 1 m and 0.5 m), plus the estimate's error. Hold
 allows the stopping distance of `stopping_m` in addition. On a circle, the vehicle must fly with at least half of the
 speed.
-
-A command that something else was requested after may be on its way to its goal. It was not obeyed if the vehicle never
-reached the goal, and came no nearer in the last five seconds before the next request, or before it was disarmed; from
-the ground, it must have had ten seconds.
 """
 
 from collections.abc import Iterable, Sequence
@@ -36,7 +32,7 @@ from px4lockstep.autopilots.requests import (
 )
 from px4lockstep.engine.given_commands import RECENT
 from px4lockstep.engine.simulation import Simulation
-from px4lockstep.flights.outcome import TAKEN_OFF_M, TAKEOFF_S
+from px4lockstep.flights.outcome import TAKEN_OFF_M
 from px4lockstep.flights.requested import MEAN_US, stopping_m
 from px4lockstep.log.log import Log
 from px4lockstep.scenario.commands import (
@@ -49,17 +45,20 @@ from px4lockstep.scenario.commands import (
     Goal,
     GoTo,
     Hold,
+    Land,
     Orbit,
+    Return,
     SetCurrentItem,
     SetMission,
     SetMode,
     Setpoint,
+    StartMission,
     Takeoff,
 )
 from px4lockstep.scenario.setpoint_rows import SETPOINT
 from px4lockstep.scenario.setpoints import FIELDS, SetpointWriter
 
-GUIDED = "command"
+GUIDED, PILOT = "command", "a pilot's mode"
 PILOTED = (POSITION_MODE, ALTITUDE_MODE, STABILIZED_MODE, ACRO_MODE)
 REQUESTED_ELSEWHERE = (MISSION_MODE, RETURN_MODE, LAND_MODE, OFFBOARD_MODE, *PILOTED)
 """Modes that count as requests of their own."""
@@ -73,7 +72,7 @@ NAMES = {
     Arm: "arming",
     FollowTarget: "a target to follow",
 }
-KINDS = (*NAMES, ChangeSpeed, ClearMission, SetCurrentItem, SetMission)
+KINDS = (*NAMES, ChangeSpeed, ClearMission, SetCurrentItem, SetMission, StartMission, Return, Land)
 """Commands that matter here."""
 MISS_M, MISS_UP_M = (1.0, 2.0), (0.5, 1.0)
 """Smallest and largest allowed distance from a goal, horizontally and vertically."""
@@ -83,10 +82,6 @@ FOLLOW_MISS_M = 8.0
 """Additional distance by which a vehicle may lag behind a target that moves."""
 SLOW = 0.5
 """Fraction of the demanded speed below which a vehicle does not fly its circle."""
-STALLED_US, APPROACH_M = 5_000_000, 0.5
-"""A vehicle that comes nearer to its goal by less than this distance in this time is not on its way."""
-GROUNDED_US = round(TAKEOFF_S * 1e6)
-"""Time that a vehicle on the ground has to begin with its command."""
 
 
 @dataclass(frozen=True)
@@ -105,11 +100,12 @@ class Guidance:
 
 def guided_rows(log: Log, commands: Sequence[CommandRow]) -> npt.NDArray[np.int64]:
     """Return the rows of the log at which such commands were given, or a pilot took over."""
-    given = [_at(log, row) for row in _guiding(log, commands)]
+    given = [row_of(log, row) for row in guiding(log, commands)]
     return np.array(sorted([*given, *_pilot_rows(log, commands)]), np.int64)
 
 
-def _at(log: Log, row: CommandRow) -> int:
+def row_of(log: Log, row: CommandRow) -> int:
+    """Return the row of the log at which a command was given."""
     return min(int(np.searchsorted(log.time_us, np.uint64(row.time_us))), max(log.rows - 1, 0))
 
 
@@ -123,7 +119,8 @@ def _pilot_rows(log: Log, commands: Sequence[CommandRow]) -> list[int]:
     return [at for at in entries.tolist() if down_m[at:].min() < down_m.max() - TAKEN_OFF_M]
 
 
-def _guiding(log: Log, commands: Iterable[CommandRow]) -> list[CommandRow]:
+def guiding(log: Log, commands: Iterable[CommandRow]) -> list[CommandRow]:
+    """Return the commands that the flight was to obey."""
     armed = log.get("armed")
     if armed is None or not log.rows:
         return []
@@ -132,7 +129,7 @@ def _guiding(log: Log, commands: Iterable[CommandRow]) -> list[CommandRow]:
 
 def _counts(log: Log, row: CommandRow, armed: npt.NDArray[np.uint8]) -> bool:
     """Return whether a command is one that the flight was to obey; a mode selected while disarmed is none."""
-    at, is_accepted = _at(log, row), row.result.is_accepted
+    at, is_accepted = row_of(log, row), row.result.is_accepted
     if isinstance(row.command, Arm):
         return not is_accepted and not armed[at:].any()
     is_elsewhere = isinstance(row.command, SetMode) and row.command.nav_state in REQUESTED_ELSEWHERE
@@ -147,9 +144,9 @@ def _is_takeoff(row: CommandRow) -> bool:
 
 def last_guidance(log: Log, commands: Sequence[CommandRow]) -> Guidance | None:
     """Return the last of these commands, and whether the flight ended at its goal."""
-    rows, entries = _guiding(log, commands), _pilot_rows(log, commands)
-    if entries and (not rows or entries[-1] >= _at(log, rows[-1])):
-        return Guidance("a pilot's mode", int(log.time_us[entries[-1]]) / 1e6)
+    rows, entries = guiding(log, commands), _pilot_rows(log, commands)
+    if entries and (not rows or entries[-1] >= row_of(log, rows[-1])):
+        return Guidance(PILOT, int(log.time_us[entries[-1]]) / 1e6)
     if not rows:
         return None
     last = rows[-1]
@@ -157,7 +154,7 @@ def last_guidance(log: Log, commands: Sequence[CommandRow]) -> Guidance | None:
     miss = "" if goal is None or "pos_ned" not in log else _miss(log, last, goal, commands)
     if _is_follow(last) and goal is None:
         miss = "there was no target"
-    return Guidance(_name(last), last.time_us / 1e6, miss)
+    return Guidance(name_of(last), last.time_us / 1e6, miss)
 
 
 def _goal(row: CommandRow, commands: Iterable[CommandRow]) -> Goal | None:
@@ -172,7 +169,8 @@ def _is_follow(row: CommandRow) -> bool:
     return isinstance(row.command, SetMode) and row.command.nav_state == FOLLOW_MODE
 
 
-def _name(row: CommandRow) -> str:
+def name_of(row: CommandRow) -> str:
+    """Return the name of a command in messages."""
     if _is_takeoff(row) or _is_follow(row):
         return NAMES[Takeoff if _is_takeoff(row) else FollowTarget]
     return NAMES[Hold if isinstance(row.command, GoTo) and row.command.stops else type(row.command)]
@@ -180,62 +178,16 @@ def _name(row: CommandRow) -> str:
 
 def _miss(log: Log, row: CommandRow, goal: Goal, commands: Iterable[CommandRow]) -> str:
     """Return how far the flight ended from a goal; empty if it was reached."""
-    at = _at(log, row)
-    off_m, is_there = _distances(log, row, goal, slice(at, None))
+    at = row_of(log, row)
+    off_m, is_there = distances(log, row, goal, slice(at, None))
     if not is_there[-1]:
         return f"the flight ended {off_m[-1]:.1f} m from its goal"
-    wanted_m_s = _wanted_m_s(row, goal, commands)
+    least_m_s = wanted_m_s(row, goal, commands)
     since = max(at, int(np.searchsorted(log.time_us, int(log.time_us[-1]) - MEAN_US)))
-    speed_m_s = float(np.linalg.norm(log["vel_ned"][since:, :2], axis=1).mean()) if "vel_ned" in log else wanted_m_s
-    if speed_m_s >= SLOW * wanted_m_s:
+    speed_m_s = float(np.linalg.norm(log["vel_ned"][since:, :2], axis=1).mean()) if "vel_ned" in log else least_m_s
+    if speed_m_s >= SLOW * least_m_s:
         return ""
-    return f"the vehicle flew at {speed_m_s:.1f} m/s on its circle at the end, not at {wanted_m_s:.1f} m/s"
-
-
-def first_missed(
-    log: Log, commands: Sequence[CommandRow], requests: Iterable[npt.NDArray[np.int64]]
-) -> Guidance | None:
-    """Return the first command that was not obeyed and was replaced by a later request; `requests` has their rows."""
-    guiding = _guiding(log, commands)
-    rows = np.sort(np.concatenate(list(requests))) if guiding else np.zeros(0, np.int64)
-    for row in guiding:
-        goal, later = row.result.goal, rows[rows > _at(log, row)]
-        if goal is None or not len(later) or "pos_ned" not in log or "vel_ned" not in log:
-            continue
-        miss = _stall(log, row, goal, commands, int(later[0]))
-        if miss:
-            return Guidance(_name(row), row.time_us / 1e6, miss)
-    return None
-
-
-def _stall(log: Log, row: CommandRow, goal: Goal, commands: Iterable[CommandRow], until: int) -> str:
-    """Return how a vehicle stopped on the way to a goal before a row of the log; empty if it did not."""
-    at, armed = _at(log, row), log["armed"]
-    start = at + int(armed[at:until].argmax())
-    until = start + int(np.append(armed[start:until], 0).argmin())
-    if until == start:
-        return ""  # it was not armed
-    time_us = log.time_us[start:until].astype(np.int64)
-    end_us = int(time_us[-1])
-    is_grounded = "landed" in log and bool(log["landed"][start])
-    off_m, is_there = _distances(log, row, goal, slice(start, until))
-    is_slow = _mean_speeds_m_s(log["vel_ned"][start:until], time_us) < SLOW * _wanted_m_s(row, goal, commands)
-    if (is_there & ~is_slow).any() or end_us - int(time_us[0]) < (GROUNDED_US if is_grounded else STALLED_US):
-        return ""
-    before_m = off_m[int(np.searchsorted(time_us, end_us - STALLED_US, side="right")) - 1]
-    if off_m[-1] < before_m - APPROACH_M:
-        return ""  # on its way
-    if is_there[-1]:
-        return f"the vehicle had not flown its circle at {end_us / 1e6:.2f} s"
-    return f"the vehicle was {off_m[-1]:.1f} m from its goal at {end_us / 1e6:.2f} s, and came no nearer"
-
-
-def _mean_speeds_m_s(vel_ned: npt.NDArray[np.float64], time_us: npt.NDArray[np.int64]) -> npt.NDArray[np.float64]:
-    """Return the mean ground speed of the time before each row, at most `MEAN_US`."""
-    sums = np.append(0.0, np.cumsum(np.linalg.norm(vel_ned[:, :2], axis=1)))
-    first, last = np.searchsorted(time_us, time_us - MEAN_US), np.arange(1, len(time_us) + 1)
-    means: npt.NDArray[np.float64] = (sums[last] - sums[first]) / (last - first)
-    return means
+    return f"the vehicle flew at {speed_m_s:.1f} m/s on its circle at the end, not at {least_m_s:.1f} m/s"
 
 
 def is_replaced(commands: Sequence[CommandRow]) -> bool:
@@ -262,18 +214,18 @@ def _is_setpoint(row: CommandRow) -> bool:
     return isinstance(row.command, Setpoint) and row.result.is_accepted
 
 
-def _distances(
+def distances(
     log: Log, row: CommandRow, goal: Goal, part: slice
 ) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.bool_]]:
     """Return the distances from a goal [m] in rows of the log, and whether it was reached in each."""
     places, at = log["pos_ned"][part], part.start
     away_m = np.abs(np.linalg.norm(places[:, :2] - goal.pos_ned[:2], axis=1) - goal.radius_m)
     up_m = np.abs(places[:, 2] - goal.pos_ned[2])
-    errors_m, errors_up_m = _estimate_errors_m(log, part)
+    errors_m, errors_up_m = estimate_errors_m(log, part)
     stop_m = stop_up_m = 0.0
     if _is_follow(row):
         stop_m = FOLLOW_MISS_M
-    elif "vel_ned" in log and _name(row) == NAMES[Hold]:
+    elif "vel_ned" in log and name_of(row) == NAMES[Hold]:
         stop_m, stop_up_m = stopping_m(log, at), stopping_m(log, at, slice(2, 3))
     is_there = away_m <= _allowed_m(float(away_m[0]), MISS_M) + stop_m + errors_m
     is_there &= up_m <= _allowed_m(float(up_m[0]), MISS_UP_M) + stop_up_m + errors_up_m
@@ -284,17 +236,19 @@ def _allowed_m(demanded_m: float, limits_m: tuple[float, float]) -> float:
     return max(limits_m[0], min(limits_m[1], 0.5 * demanded_m))
 
 
-def _wanted_m_s(row: CommandRow, goal: Goal, commands: Iterable[CommandRow]) -> float:
+def wanted_m_s(row: CommandRow, goal: Goal, commands: Iterable[CommandRow]) -> float:
     """Return the speed on a circle, which later commands may change; 0 if the goal is a place."""
+    if not goal.radius_m:
+        return 0.0
     speeds_m_s = [
         each.command.speed_m_s
         for each in commands
         if isinstance(each.command, ChangeSpeed) and each.time_us >= row.time_us and each.command.speed_m_s > 0.0
     ]
-    return min((goal.speed_m_s, *speeds_m_s)) if goal.radius_m else 0.0
+    return min((goal.speed_m_s, *speeds_m_s))
 
 
-def _estimate_errors_m(log: Log, part: slice) -> tuple[Any, Any]:
+def estimate_errors_m(log: Log, part: slice) -> tuple[Any, Any]:
     """Return the horizontal and the vertical errors of the estimate in rows of the log [m]; 0 where unknown."""
     if "est_pos_ned" not in log:
         return 0.0, 0.0

@@ -224,7 +224,7 @@ def _not_followed(facts: "Facts") -> Outcome | None:
         return Outcome(NOT_FOLLOWED, f"{reason}{_causes(facts)}")
     if last.distance_m is not None and last.distance_m > facts.allowed_m:
         is_moving = facts.speed_m_s is not None and facts.speed_m_s > MOVING_M_S and not facts.is_down
-        constant = f"the last position setpoint, which was constant for {HELD_S:g} s or more"
+        constant = f"the last position setpoint, which was constant for {last.held_s:.3g} s"
         where = constant if last.is_constant else f"the path of the position setpoints of the last {HELD_S:g} s"
         word = OUT_OF_TIME if is_moving and last.is_constant else NOT_FOLLOWED
         return Outcome(word, f"{last.distance_m:.1f} m from {where}{_causes(facts)}")
@@ -257,13 +257,11 @@ def _not_obeyed(facts: "Facts") -> Outcome | None:
 
 
 def _missed(facts: "Facts") -> Outcome | None:
-    """Reject a flight in which a command was replaced by another one after it had clearly not been obeyed."""
+    """Reject a flight in which a request had failed when a later one replaced it."""
     missed = facts.missed
     if missed is None:
         return None
-    return Outcome(
-        NOT_OBEYED, f"{missed.name} was commanded at {missed.time_s:.2f} s, but {missed.miss}{_causes(facts)}"
-    )
+    return Outcome(missed.word, f"{missed.asked}, but {missed.why}{_causes(facts)}")
 
 
 def _not_finished(facts: "Facts") -> Outcome | None:

@@ -1,7 +1,7 @@
 """What was requested of a flight, and when, from its log; and how the end of its setpoint mode was followed."""
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -14,8 +14,8 @@ from px4lockstep.log.changes import raised_rows
 from px4lockstep.log.log import Log
 from px4lockstep.scenario.setpoint_rows import TRAJECTORY
 
-SETPOINTS = "setpoints"
-REQUESTS = {"mission": "the mission", "return": "a return", "land": "a landing", SETPOINTS: "setpoint mode"}
+MISSION, SETPOINTS = "mission", "setpoints"
+REQUESTS = {MISSION: "the mission", "return": "a return", "land": "a landing", SETPOINTS: "setpoint mode"}
 """Requests with their names in messages; all but setpoint mode have a log column."""
 LOST = 6
 """Number of the failsafe after a loss of setpoints."""
@@ -106,6 +106,7 @@ class LastSetpoints:
     """How the setpoints of the last `HELD_S` of setpoint mode were followed; None for what they do not control."""
 
     end_s: float  # when the mode ended
+    held_s: float  # time that is judged
     wants_takeoff: bool  # of a vehicle that was disarmed in the mode
     is_constant: bool
     distance_m: float | None  # from the path of the position setpoints
@@ -118,7 +119,8 @@ def last_setpoints_of(log: Log, given: npt.NDArray[Any], allowed_m: float) -> La
 
     `given` is the `SETPOINT` record at the end of the run. The path connects all position setpoints of this time, so a
     vehicle that lags behind a moving setpoint, or is on its way to the next one, is on it. Velocities count if they are
-    constant. A setpoint below a vehicle on the ground counts as reached in height.
+    constant for `HELD_S`, places also if they are constant since the mode began. A setpoint below a vehicle on the
+    ground counts as reached in height.
     """
     modes = log.get("nav_state")
     if modes is None or not (modes == OFFBOARD_MODE).any():
@@ -128,9 +130,12 @@ def last_setpoints_of(log: Log, given: npt.NDArray[Any], allowed_m: float) -> La
     entered = int(np.flatnonzero(~is_on[: last + 1]).max(initial=-1)) + 1
     end_s, place = int(log.time_us[last]) / 1e6, log["pos_ned"][last]
     wants_takeoff = last + 1 < log.rows and demands_height(given, place[2] - allowed_m)
-    first = int(np.searchsorted(log.time_us, int(log.time_us[last]) - round(HELD_S * 1e6), side="right")) - 1
-    if first < entered or "pos_sp_ned" not in log or "vel_sp_ned" not in log:
-        return LastSetpoints(end_s, wants_takeoff, False, None, None, None)
+    since = int(np.searchsorted(log.time_us, int(log.time_us[last]) - round(HELD_S * 1e6), side="right")) - 1
+    first = max(since, entered)
+    held_s = end_s - int(log.time_us[first]) / 1e6
+    none = LastSetpoints(end_s, held_s, wants_takeoff, False, None, None, None)
+    if "pos_sp_ned" not in log or "vel_sp_ned" not in log:
+        return none
     places, speeds = log["pos_sp_ned"][first : last + 1].copy(), log["vel_sp_ned"][first : last + 1].copy()
     both = np.hstack([places, speeds])
     is_constant = bool(((both == both[-1]) | (np.isnan(both) & np.isnan(both[-1]))).all())
@@ -141,11 +146,13 @@ def last_setpoints_of(log: Log, given: npt.NDArray[Any], allowed_m: float) -> La
     is_given = axes.any() and bool((np.isfinite(places) == axes).all())
     distance_m = distance_to_path(place[axes], places[:, axes]) if is_given else None
     driven = np.isfinite(speeds[-1]) & ~np.isfinite(places[-1])
-    if not is_constant or not driven.any():
-        return LastSetpoints(end_s, wants_takeoff, is_constant, distance_m, None, None)
+    if since < entered and not is_constant:
+        return none
+    if since < entered or not is_constant or not driven.any():
+        return replace(none, is_constant=is_constant, distance_m=distance_m)
     wanted, mean_from = speeds[-1][driven], int(np.searchsorted(log.time_us, int(log.time_us[last]) - MEAN_US))
     error = log["vel_ned"][mean_from : last + 1].mean(axis=0)[driven] - wanted
-    return LastSetpoints(end_s, wants_takeoff, True, distance_m, math.hypot(*wanted), math.hypot(*error))
+    return LastSetpoints(end_s, held_s, wants_takeoff, True, distance_m, math.hypot(*wanted), math.hypot(*error))
 
 
 def distance_to_path(place: npt.NDArray[np.float64], path: npt.NDArray[np.float64]) -> float:

@@ -40,13 +40,15 @@ class Goal:
 class CommandResult:
     """The result of a command, and the reason in the words of PX4 if it was refused.
 
-    `goal` is what an accepted command demands, with the vehicle's own values where the command has none. It decides
-    whether the flight obeyed, and is no part of the result that the client gets.
+    `goal` is what an accepted command demands, with the vehicle's own values where the command has none. `failsafe` is
+    the number of the one that had changed the mode when the command was given; the log may have no row in between. They
+    decide whether the flight obeyed, and are no part of the result that the client gets.
     """
 
     code: int = ACCEPTED
     text: str = ""
     goal: "Goal | None" = dataclasses.field(default=None, compare=False)
+    failsafe: int = dataclasses.field(default=0, compare=False)
 
     @property
     def is_accepted(self) -> bool:
@@ -347,8 +349,9 @@ class CommandRow:
         line: dict[str, Any] = {"time_us": self.time_us, "arrival_s": round(self.arrival_s, 6)}
         line |= {"command": self.command.name, "values": _plain(values)}
         line |= {"code": self.result.code, "text": self.result.text}
-        goal = self.result.goal
-        return line if goal is None else line | {"goal": _plain(dataclasses.asdict(goal))}
+        goal, failsafe = self.result.goal, self.result.failsafe
+        line |= {} if goal is None else {"goal": _plain(dataclasses.asdict(goal))}
+        return line | {"failsafe": failsafe} if failsafe else line
 
 
 def _plain(value: Any) -> Any:
@@ -399,7 +402,10 @@ def row_of_data(data: Any, where: str) -> CommandRow:
         raise InputError(f"{where}: code must be 0 to 4, text a text and arrival_s a number")
     command = _made(COMMANDS[name], values, f"{where}: {name}")
     goal = None if data.get("goal") is None else _made(Goal, data["goal"], f"{where}: goal")
-    return CommandRow(time_us, command, CommandResult(int(code), text, goal), arrival_s)
+    failsafe = data.get("failsafe", 0)
+    if not isinstance(failsafe, int):
+        raise InputError(f"{where}: failsafe = {failsafe!r:.40} must be a whole number")
+    return CommandRow(time_us, command, CommandResult(int(code), text, goal, int(failsafe)), arrival_s)
 
 
 @cache

@@ -13,6 +13,7 @@ from px4lockstep.autopilots.builtin.control_model import ControlModel
 from px4lockstep.autopilots.builtin.flight_task import LAND, TAKEOFF
 from px4lockstep.autopilots.builtin.items import MAX_ITEMS, RETURN_ITEM
 from px4lockstep.autopilots.builtin.mission import check_distance, write_mission
+from px4lockstep.autopilots.builtin.offboard import SETPOINT_FAILSAFE
 from px4lockstep.autopilots.builtin.orders import LocalFrame, Orders
 from px4lockstep.autopilots.builtin.parameters import RETURN_HOME_OR_RALLY, RETURN_RALLY, USED, Params
 from px4lockstep.autopilots.builtin.rally import write_rally
@@ -199,6 +200,12 @@ class BuiltinSession(Session):
         """Return for how long the vehicle will still hold before a failsafe returns or lands; 0 if none is due."""
         due_us = int(core["builtin"]["commander"]["due_us"][0])
         return max(0, due_us - time_us) / 1e6
+
+    def failsafe_in_charge(self, core: Record) -> int:
+        """Return the number of the failsafe, unless it only warned."""
+        commander = core["builtin"]["commander"]
+        failsafe = int(commander["failsafe"][0])
+        return failsafe if failsafe and (commander["acted"][0] or failsafe == SETPOINT_FAILSAFE) else 0
 
     def has_lost_station(self, core: Record) -> bool:
         """Return whether there was a ground station, and it is lost."""

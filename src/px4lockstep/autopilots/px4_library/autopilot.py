@@ -227,6 +227,10 @@ class Px4Session(Session):
         """Apply a command before a tick."""
         return orders.obey(self.px4, command, core)
 
+    def failsafe_in_charge(self, core: Record) -> int:
+        """Return the number of the host's failsafe, which has always changed the mode."""
+        return int(core[self.record]["commander"]["failsafe"][0])
+
     @property
     def parameters(self) -> dict[str, float | int]:
         """The values of the known parameters that PX4 has."""
