@@ -458,6 +458,38 @@ def test_setpoints_that_were_not_followed_are_not_excused(flown, setpoint):
     assert "setpoint mode was requested" in outcome.reason
 
 
+STEPS = {
+    "place": [(AWAY, 8.0), (Setpoint(pos_ned=(0.0, 100.0, -8.0)), 3.0)],
+    "places": [(Setpoint(pos_ned=(20.0 * (i % 2), 20.0 * (i // 2 % 2), -8.0)), 3.0) for i in range(6)],
+    "velocity": [(Setpoint(vel_ned=(8.0, 0.0, 0.0)), 8.0), (Setpoint(vel_ned=(-8.0, 0.0, 0.0)), 2.0)],
+    "axes": [(Setpoint(vel_ned=(3.0, 0.0, 0.0)), 8.0), (Setpoint(pos_ned=(0.0, 90.0, -8.0)), 2.0)],
+    "climb": [(Setpoint(vel_ned=(0.0, 0.0, 0.0)), 6.0), (Setpoint(vel_ned=(0.0, 0.0, -2.0)), 0.7)],
+    "heading": [(Setpoint(pos_ned=(0.0, 0.0, -8.0), yaw_rad=i), 6.5 - 2.0 * i) for i in (0.0, 3.0)],
+}
+"""Setpoints that change shortly before the end, each with the time for which it is sent."""
+
+
+@pytest.mark.parametrize("kind", STEPS)
+def test_a_stream_may_end_after_a_step(flown, kind):
+    """The vehicle has had no time to follow it."""
+    begin_setpoints(flown, STEPS[kind][0][0])
+    for setpoint, seconds in STEPS[kind]:
+        stream(flown, setpoint, seconds)
+    outcome = landed(flown)
+    assert outcome.word == "flown", outcome
+
+
+def test_a_heading_that_was_not_followed_is_not_excused(flown):
+    """The vehicle may not turn."""
+    there = Setpoint(pos_ned=(0.0, 0.0, -8.0), yaw_rad=3.0)
+    begin_setpoints(flown, Setpoint(pos_ned=(0.0, 0.0, -8.0), yaw_rad=0.0))
+    flown.give_all(SetParam("MC_YAWRATE_MAX", 0.0))
+    stream(flown, there, 12.0)
+    outcome = landed(flown)
+    assert outcome.word == "setpoints not followed"
+    assert outcome.reason.endswith("172°")
+
+
 def test_a_place_far_from_the_end_of_a_short_stream(flown):
     """The flight ends a few seconds after setpoint mode began, on the way to its only place."""
     begin_setpoints(flown, AWAY)

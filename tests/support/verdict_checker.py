@@ -113,25 +113,43 @@ def is_astray(log, first):
         end = max(row for row in range(first, end) if not landed[row]) + 1
     if time_us[end - 1] - time_us[first] < least_us:
         return False
-    off, turn, state, then, since = log["pos_ned"] - log["pos_sp_ned"], turns(log), False, first, first
+    off, turn, state, then, since, lately = log["pos_ned"] - log["pos_sp_ned"], turns(log), False, first, first, first
+    changes = {name: travelled(log[name], first) for name in ("pos_sp_ned", "vel_sp_ned")}
+    turned = travelled(np.unwrap(log["yaw_sp"])[:, None], first)
+    slow, twist = {}, {}
     for row in range(first, end):
-        if time_us[row] - time_us[first] < 5_000_000:
-            continue
-        while time_us[then + 1] <= time_us[row] - 5_000_000:
+        while time_us[then + 1 if then < row else then] <= time_us[row] - 5_000_000:
             then += 1
         while time_us[since] < time_us[row] - 5_000_000:
             since += 1
-        moved = log["pos_sp_ned"][row] - log["pos_sp_ned"][then]
+        while time_us[lately] < time_us[row] - 2_000_000:
+            lately += 1
+        moved, faster = (changes[name][row] - changes[name][then] for name in ("pos_sp_ned", "vel_sp_ned"))
         wrong = log["est_pos_ned"][row] - log["pos_ned"][row]
-        is_far = length(off[row, :2]) > 2.0 + 0.5 * length(moved[:2]) + min(5.0, length(wrong[:2]))
-        is_far |= length(off[row, 2:]) > 1.0 + 0.5 * length(moved[2:]) + min(5.0, length(wrong[2:]))
-        is_stuck = length(off[row]) >= length(off[then]) - 0.5
-        flown, wanted = (log[name][since : row + 1].mean(axis=0) for name in ("vel_ned", "vel_sp_ned"))
-        is_slow = length(flown - wanted) > max(1.0, 0.5 * length(wanted))
-        is_slow |= bool(-5.0 * flown[2] < 0.5 and -5.0 * wanted[2] > 1.0)
-        is_turned = turn[since : row + 1].mean() > 30.0 and turn[row] >= turn[then] - 30.0
-        state = (is_far and is_stuck) or is_slow or is_turned or (state and is_far)
+        is_far = length(off[row, :2]) > 2.0 + moved + min(5.0, length(wrong[:2]))
+        is_far |= length(off[row, 2:]) > 1.0 + moved + min(5.0, length(wrong[2:]))
+        is_stuck = length(off[row]) > length(log["pos_ned"][then] - log["pos_sp_ned"][row]) - 0.5
+        flown, wanted = (log[name][lately : row + 1].mean(axis=0) for name in ("vel_ned", "vel_sp_ned"))
+        slow[row] = length(flown - wanted)
+        is_slow = slow[row] > max(1.0, 0.5 * length(wanted)) + faster
+        rise, planned = (-5.0 * log[name][since : row + 1, 2].mean() for name in ("vel_ned", "vel_sp_ned"))
+        twist[row] = turn[lately : row + 1].mean()
+        is_turned = twist[row] > 30.0 + math.degrees(turned[row] - turned[then])
+        has_left = is_far and is_stuck
+        has_left |= is_slow and slow[row] >= slow[then] - 0.5
+        has_left |= is_turned and twist[row] > twist[then] - 10.0
+        has_left |= bool(rise < 0.5 and planned > 1.0 + 5.0 * faster)
+        if time_us[row] - time_us[first] >= 5_000_000 and has_left:
+            state = True
+        elif not (is_far or is_slow or is_turned):
+            state = False
     return state
+
+
+def travelled(setpoints, first):
+    """Return how far a setpoint has moved since a row, along its path."""
+    steps = np.linalg.norm(np.nan_to_num(np.diff(setpoints[first:], axis=0)), axis=1)
+    return np.concatenate([np.zeros(first + 1), np.cumsum(steps)])
 
 
 def length(vector):

@@ -3,11 +3,7 @@
 A request may be replaced before it is done, so only a clear failure counts. A request failed if
 
 * a failsafe took over before it was done, unless it only reacted to a lack of setpoints; or
-* the vehicle did not follow the setpoints of a mission, a return, a landing or setpoint mode, and had not come back.
-  For five seconds, it was more than 2 m horizontally or 1 m vertically from the position setpoint, and came no nearer;
-  or its mean velocity was off by more than 1 m/s and more than half of the setpoint's; or it rose by less than 0.5 m
-  when it should have risen by more than 1 m; or its heading was off by more than 30 degrees. Half of the distance that
-  the setpoint moves in this time, and the estimate's error, are allowed in addition; or
+* the vehicle had left the setpoints of a mission, a return, a landing or setpoint mode (see `following`); or
 * the vehicle never reached the goal of a command (see `guided`), and came no nearer in the last five seconds.
 
 A request lasts until the next one, or until the vehicle is disarmed. A vehicle on the ground has ten seconds to begin.
@@ -16,47 +12,24 @@ A mission that was finished, or that is requested again, did not fail.
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from px4lockstep.autopilots.requests import OFFBOARD_MODE
-from px4lockstep.flights.guided import (
-    GUIDED,
-    MISS_M,
-    MISS_UP_M,
-    PILOT,
-    SLOW,
-    distances,
-    estimate_errors_m,
-    guiding,
-    name_of,
-    row_of,
-    wanted_m_s,
-)
-from px4lockstep.flights.outcome import (
-    NOT_FINISHED,
-    NOT_FOLLOWED,
-    NOT_OBEYED,
-    SPEED_ERROR,
-    SPEED_ERROR_M_S,
-    TAKEOFF_S,
-)
+from px4lockstep.flights.following import APPROACH_M, STALLED_US, departure, means_before, rows_before
+from px4lockstep.flights.guided import GUIDED, PILOT, SLOW, distances, guiding, name_of, row_of, wanted_m_s
+from px4lockstep.flights.outcome import NOT_FINISHED, NOT_FOLLOWED, NOT_OBEYED, TAKEOFF_S
 from px4lockstep.flights.requested import LOST, MEAN_US, MISSION, REQUESTS, SETPOINTS
 from px4lockstep.flights.takeover import Takeover
-from px4lockstep.log.angles import euler_angles
 from px4lockstep.log.changes import raised_rows
 from px4lockstep.log.log import Log
 from px4lockstep.scenario.commands import CommandRow
 
-STALLED_US, APPROACH_M = 5_000_000, 0.5
-"""A vehicle that comes nearer to its goal by less than this distance in this time is not on its way."""
 GROUNDED_US = round(TAKEOFF_S * 1e6)
 """Time that a vehicle on the ground has to begin."""
 CLEARED_US = 1_000_000
 """Time after a request within which a failsafe that was there before is cleared."""
-MIN_RISE_M, MAX_TURN_RAD = 1.0, np.radians(30.0)
 WORDS = {MISSION: NOT_FINISHED, SETPOINTS: NOT_FOLLOWED}
 """Outcomes of requests; that of the others is `NOT_OBEYED`."""
 
@@ -176,10 +149,17 @@ def _why_missed(
     if not part.is_long:
         return ""
     if part.name != GUIDED:
-        return _astray(part)
+        return _departure(part)
     if command is None or _is_reached(part, command, commands):
         return ""
-    return _stall(part, command, commands) or _astray(part)
+    return _stall(part, command, commands) or _departure(part)
+
+
+def _departure(part: _Segment) -> str:
+    """Return how the vehicle left its setpoints before it was on the ground; empty if it did not."""
+    if "landed" in part.log and not (landed := part.log["landed"][part.rows]).all():
+        part.end = part.start + int(np.flatnonzero(landed == 0)[-1]) + 1
+    return departure(part.log, part.rows, is_streamed=part.name == SETPOINTS) if part.is_long else ""
 
 
 # -- goals of commands -----------------------------------------------------------------------------------------------
@@ -197,118 +177,16 @@ def _approach(
     goal = command.result.goal
     assert goal is not None
     off_m, is_there = distances(part.log, command, goal, part.rows)
-    speeds_m_s = _means(np.linalg.norm(part.log["vel_ned"][part.rows, :2], axis=1), part.time_us, MEAN_US)
+    speeds_m_s = means_before(np.linalg.norm(part.log["vel_ned"][part.rows, :2], axis=1), part.time_us, MEAN_US)
     return off_m, is_there, speeds_m_s < SLOW * wanted_m_s(command, goal, commands)
 
 
 def _stall(part: _Segment, command: CommandRow, commands: Sequence[CommandRow]) -> str:
     """Return how a vehicle stopped on the way to a goal; empty if it did not."""
     off_m, is_there, _ = _approach(part, command, commands)
-    if off_m[-1] < off_m[_before(part.time_us)[-1]] - APPROACH_M:
+    if off_m[-1] < off_m[rows_before(part.time_us)[-1]] - APPROACH_M:
         return ""  # on its way
     end_s = int(part.time_us[-1]) / 1e6
     if is_there[-1]:
         return f"the vehicle had not flown its circle at {end_s:.2f} s"
     return f"the vehicle was {off_m[-1]:.1f} m from its goal at {end_s:.2f} s, and came no nearer"
-
-
-# -- setpoints -------------------------------------------------------------------------------------------------------
-
-
-def _astray(part: _Segment) -> str:
-    """Return since when a vehicle did not follow its setpoints, and how far it was off; empty if it did."""
-    log = part.log
-    if "pos_sp_ned" not in log or "vel_sp_ned" not in log:
-        return ""
-    if "landed" in log and not (landed := log["landed"][part.rows]).all():
-        part.end = part.start + int(np.flatnonzero(landed == 0)[-1]) + 1  # until the vehicle is on the ground
-    if not part.is_long:
-        return ""
-    off, off_speed, turn = _place(part), _speed(part), _heading(part)
-    is_away = off.is_away | off_speed.is_away | turn.is_away
-    is_back = off.is_near & ~off_speed.is_away & ~turn.is_away
-    since = int(np.flatnonzero(is_back).max(initial=-1)) + 1
-    if not is_away[since:].any():
-        return ""
-    first = since + int(is_away[since:].argmax())
-    time_us = part.time_us
-    return (
-        f"the vehicle had not followed its setpoints since {int(time_us[first]) / 1e6:.2f} s: at "
-        f"{int(time_us[-1]) / 1e6:.2f} s, it was off by {off.errors[-1]:.1f} m, {off_speed.errors[-1]:.1f} m/s and "
-        f"{np.degrees(turn.errors[-1]):.0f}°"
-    )
-
-
-@dataclass(frozen=True)
-class _Following:
-    """How setpoints were followed: the error in each row, where it was too large for too long, and where it was not."""
-
-    errors: Numbers
-    is_away: npt.NDArray[np.bool_]
-    is_near: npt.NDArray[np.bool_]
-
-
-def _place(part: _Segment) -> _Following:
-    setpoints, time_us = part.log["pos_sp_ned"][part.rows], part.time_us
-    before = _before(time_us)
-    offs = np.nan_to_num(part.log["pos_ned"][part.rows] - setpoints)
-    steps = np.nan_to_num(setpoints - setpoints[before])
-    allowed = [0.5 * each + more_m for each, more_m in zip(_lengths(steps), (MISS_M[1], MISS_UP_M[1]), strict=True)]
-    errors_m = estimate_errors_m(part.log, part.rows)
-    is_far = np.zeros(len(time_us), bool)
-    for off_m, allowed_m, error_m in zip(_lengths(offs), allowed, errors_m, strict=True):
-        is_far |= off_m > allowed_m + error_m
-    off_m = np.linalg.norm(offs, axis=1)
-    is_away = is_far & (off_m >= off_m[before] - APPROACH_M) & _has_before(time_us)
-    return _Following(off_m, is_away, ~is_far)
-
-
-def _speed(part: _Segment) -> _Following:
-    """Return how velocity setpoints were followed; in setpoint mode, those without a position."""
-    wanted, time_us = part.log["vel_sp_ned"][part.rows], part.time_us
-    is_given = np.isfinite(wanted)
-    if part.name == SETPOINTS:
-        is_given &= ~np.isfinite(part.log["pos_sp_ned"][part.rows])
-    wanted = _means(np.where(is_given, wanted, 0.0), time_us, STALLED_US)
-    flown = _means(np.where(is_given, part.log["vel_ned"][part.rows], 0.0), time_us, STALLED_US)
-    errors = np.linalg.norm(flown - wanted, axis=1)
-    is_away = errors > np.maximum(SPEED_ERROR_M_S, SPEED_ERROR * np.linalg.norm(wanted, axis=1))
-    rises = -flown[:, 2] * STALLED_US / 1e6, -wanted[:, 2] * STALLED_US / 1e6
-    is_away |= (rises[0] < APPROACH_M) & (rises[1] > MIN_RISE_M)
-    is_away &= _has_before(time_us)
-    return _Following(errors, is_away, ~is_away)
-
-
-def _heading(part: _Segment) -> _Following:
-    wanted, time_us = part.log.get("yaw_sp"), part.time_us
-    if wanted is None or "q_bn" not in part.log:
-        none = np.zeros(len(time_us), bool)
-        return _Following(none.astype(np.float64), none, ~none)
-    turns = euler_angles(part.log["q_bn"][part.rows])[:, 2] - wanted[part.rows]
-    errors = np.abs(np.nan_to_num((turns + np.pi) % (2.0 * np.pi) - np.pi))
-    is_away = (_means(errors, time_us, STALLED_US) > MAX_TURN_RAD) & (errors >= errors[_before(time_us)] - MAX_TURN_RAD)
-    is_away &= _has_before(time_us)
-    return _Following(errors, is_away, ~is_away)
-
-
-def _lengths(vectors: Numbers) -> tuple[Numbers, Numbers]:
-    """Return the horizontal and the vertical lengths of vectors."""
-    return np.linalg.norm(vectors[:, :2], axis=1), np.abs(vectors[:, 2])
-
-
-def _before(time_us: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
-    """Return the row `STALLED_US` before each one; the first one if there is none."""
-    return np.maximum(np.searchsorted(time_us, time_us - STALLED_US, side="right") - 1, 0)
-
-
-def _has_before(time_us: npt.NDArray[np.int64]) -> npt.NDArray[np.bool_]:
-    found: npt.NDArray[np.bool_] = time_us - time_us[0] >= STALLED_US
-    return found
-
-
-def _means(values: Numbers, time_us: npt.NDArray[np.int64], during_us: int) -> Any:
-    """Return the mean of the time before each row, of the rows of which there are any."""
-    sums = np.concatenate([np.zeros_like(values[:1]), np.cumsum(values, axis=0)])
-    first, last = np.searchsorted(time_us, time_us - during_us), np.arange(1, len(time_us) + 1)
-    counts = last - first
-    return (sums[last] - sums[first]) / (counts[:, None] if values.ndim > 1 else counts)
