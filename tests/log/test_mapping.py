@@ -17,6 +17,17 @@ def log():
     return px4lockstep.simulate("x500", overrides={"timeline.t_end_s": 0.5}).log
 
 
+def test_a_column_that_its_reader_reshapes_stays_as_it_was(log):
+    """A log in memory makes the view of a column once, but gives each reader its own."""
+    for name in ("pos_ned", "pos_ned_n", "euler_bn"):
+        mine, shape = log[name], log[name].shape
+        mine.shape = (*shape, 1)
+        assert log[name].shape == shape
+        assert np.shares_memory(mine, log[name])
+        with pytest.raises(ValueError, match="read-only"):
+            log[name][0] = 1.0
+
+
 def test_keys_are_the_columns_of_a_table(log):
     """Iteration, length, keys, values and items agree, and each value has one dimension."""
     keys = list(log)

@@ -85,6 +85,7 @@ def test_columns_of_a_file_are_read_only_copies(tmp_path):
     assert not np.shares_memory(log["motors"], simulation.log)
     with pytest.raises(ValueError, match="read-only"):
         log["motors"][0] = 1.0
+    assert log["motors"].base is not log["motors"].base  # not kept
     assert log.time_us is log.time_us
 
 

@@ -72,12 +72,13 @@ class Log(dict[str, Array]):  # `pandas.DataFrame(log)` takes a mapping only if 
         self._arrays = {column.name: arrays[column.name] for column in COLUMNS if column.name in arrays}
         requested: dict[str, Array | Callable[[], Array]] = dict(on_request or {})
         self._on_request = {name: array for name, array in requested.items() if name not in arrays}
+        self._views: dict[str, Array] = {}
 
     @classmethod
     def _in_order(cls, arrays: Arrays, on_request: Arrays) -> "Log":
         """Return a log with columns of the schema, in its order."""
         made = cls.__new__(cls)
-        made._arrays, made._on_request = arrays, on_request
+        made._arrays, made._on_request, made._views = arrays, on_request, {}
         return made
 
     def with_on_request(self, functions: Mapping[str, Callable[[], Array]]) -> "Log":
@@ -144,11 +145,20 @@ class Log(dict[str, Array]):  # `pandas.DataFrame(log)` takes a mapping only if 
         return sum(len(self._flat_names(name)) for name in self._arrays)
 
     def __getitem__(self, name: str) -> Array:
-        part = None if name in self._arrays or name in self._on_request else self._component(name)
-        if part is not None:
-            return locked(in_memory(self._by_reference(part[0])[:, part[1]]))
+        if name not in self._views:
+            array = self._column_or_component(name)
+            copied = in_memory(array)
+            if copied is not array:  # of a file: kept, it would fill the memory
+                return locked(copied)
+            self._views[name] = locked(array)
+        return self._views[name].view()  # the caller may change its shape
+
+    def _column_or_component(self, name: str) -> Array:
         self.column(name)
-        return locked(in_memory(self._by_reference(name)))
+        if name in self._arrays or name in self._on_request:
+            return self._by_reference(name)
+        whole, index = self._component(name) or (name, 0)
+        return self._by_reference(whole)[:, index]
 
     def __eq__(self, other: object) -> bool:
         return self is other
@@ -159,7 +169,8 @@ class Log(dict[str, Array]):  # `pandas.DataFrame(log)` takes a mapping only if 
     __hash__ = object.__hash__  # type: ignore[assignment]  # a dict has none
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return copyreg.__newobj__, (type(self),), self.__dict__  # type: ignore[attr-defined]  # not in its stubs
+        own = self.__dict__ | {"_views": {}}  # they are made again
+        return copyreg.__newobj__, (type(self),), own  # type: ignore[attr-defined]  # not in its stubs
 
     def keys(self) -> KeysView[str]:  # type: ignore[override]  # of a dict: its own views
         """Return the names of the columns of the table, one per component."""
