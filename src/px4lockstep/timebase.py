@@ -19,7 +19,7 @@ def seconds_to_us(value_s: Any, field: str, least_us: int = 0) -> int:
     Rounding errors of up to 1e-12 s or 2 ulp, whichever is larger, are tolerated, so `3 * 0.1` is 300,000. Error
     messages suggest the nearest values that are at least `least_us`.
     """
-    if isinstance(value_s, bool) or not isinstance(value_s, numbers.Real):
+    if isinstance(value_s, bool) or not isinstance(value_s, (float, numbers.Real)):  # a float is a quick test
         raise TimeError(f"{field} = {value_s!r} is not a number of seconds")
     seconds = float(value_s)
     if not math.isfinite(seconds):
@@ -61,7 +61,7 @@ def ticks_of(value_s: Any, field: str, tick_us: int, most: int | None = None) ->
 
 def check_us(field: str, value_us: Any, minimum: int = 0) -> int:
     """Return a number of microseconds as an int; raise `TimeError` if it is not an integer or out of range."""
-    if isinstance(value_us, bool) or not isinstance(value_us, numbers.Integral):
+    if isinstance(value_us, bool) or not isinstance(value_us, (int, numbers.Integral)):  # an int is a quick test
         raise TimeError(f"{field} = {value_us!r} is not an integer number of microseconds")
     if not minimum <= int(value_us) <= MAX_US:
         raise TimeError(f"{field} = {value_us} is out of range; it must be {minimum} to {MAX_US} microseconds")

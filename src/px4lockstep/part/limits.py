@@ -8,6 +8,7 @@ import operator
 import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Annotated, Any, get_args
 
 from pydantic.fields import FieldInfo
@@ -106,23 +107,24 @@ class Limits:
                 self._add_to(item)
         elif isinstance(schema, dict):
             if schema.get("type") in ("number", "integer"):
-                for name, bound in self._given().items():
+                for name, bound, _ in self._given:
                     schema.setdefault(BOUNDS[name][2], bound)
             for name in ("anyOf", "items", "prefixItems", "additionalProperties"):
                 self._add_to(schema.get(name))
 
     def _checked(self, value: Any) -> Any:
         """Return the value if its numbers are within the limits; nan is, where a key allows it."""
-        bounds = tuple((name, bound, BOUNDS[name][0]) for name, bound in self._given().items())
-        for number in _numbers(value):
-            for name, bound, is_within in bounds:
+        for number in (value,) if type(value) is float else _numbers(value):
+            for name, bound, is_within in self._given:
                 if not is_within(number, bound) and not (self.allows_nan and math.isnan(number)):
                     raise PydanticKnownError(BOUNDS[name][1], {name: bound})
         return value
 
-    def _given(self) -> dict[str, float]:
-        given = {name: getattr(self, name) for name in BOUNDS}
-        return {name: bound for name, bound in given.items() if bound is not None and math.isfinite(bound)}
+    @cached_property
+    def _given(self) -> tuple[tuple[str, float, Any], ...]:
+        """The finite bounds that are given: name, value and comparison."""
+        given = [(name, getattr(self, name), is_within) for name, (is_within, _, _) in BOUNDS.items()]
+        return tuple(bound for bound in given if bound[1] is not None and math.isfinite(bound[1]))
 
 
 def _numbers(value: Any) -> Iterator[float]:

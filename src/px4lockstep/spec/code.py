@@ -46,7 +46,7 @@ def is_code(key: Key, value: Any) -> bool:
 def value_at(tables: Any, key: Key) -> Any:
     """Return a value in nested tables, or None."""
     for name in key:
-        tables = tables.get(name) if isinstance(tables, Mapping) else None
+        tables = tables.get(name) if isinstance(tables, dict) else None
     return tables
 
 
