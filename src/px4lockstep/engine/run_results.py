@@ -14,11 +14,20 @@ from px4lockstep.engine.given_commands import GivenCommands
 from px4lockstep.engine.log_layout import RowLayout
 from px4lockstep.engine.protocols import PlantView, StageInputs
 from px4lockstep.engine.sensor_stage import SensorStage
-from px4lockstep.engine.streams import BOUNDARY, CHANGE, KEPT, REPLAYED, STREAMS, Streams
+from px4lockstep.engine.streams import BOUNDARY, BY_NAME, CHANGE, KEPT, REPLAYED, STREAMS, Streams
 from px4lockstep.errors import StateError
 from px4lockstep.jit.records import locked
 from px4lockstep.scenario.actions import FAULTLESS, START_MISSION
 from px4lockstep.scenario.landing import CRASH_LIES
+
+CURSORS = {
+    "log": "log_rows",
+    "autopilot": "autopilot_ticks",
+    "wind": "wind_ticks",
+    CHANGE: "scenario_rows",
+    BOUNDARY: "k",
+}
+"""The field of the loop's cursor that counts the rows of a stream, by what it has a row for."""
 
 
 class RunResults:
@@ -56,7 +65,7 @@ class RunResults:
     @property
     def is_done(self) -> bool:
         """Whether the run is over: it reached its end, fixed or requested, or a crash ended it."""
-        return self.is_crashed or (self._buffers.is_complete and self.boundary == len(self._buffers))
+        return self.is_crashed or (self._buffers.is_complete and self._position[0] == len(self._buffers.time_us))
 
     @property
     def is_recording(self) -> bool:
@@ -200,16 +209,14 @@ class RunResults:
 
     def _used(self) -> dict[str, int]:
         """Return the number of rows written, by stream."""
-        cursor = self._plain["cursor"]
-        rows = {
-            "log": int(cursor["log_rows"]),
-            "autopilot": int(cursor["autopilot_ticks"]),
-            "wind": int(cursor["wind_ticks"]),
-            CHANGE: int(cursor["scenario_rows"]),
-            KEPT: self._n_checkpoints,
-            BOUNDARY: int(cursor["k"]) + (not self.is_done),  # the next boundary already has its fingerprint
-        }
-        return {stream.name: rows[stream.per] for stream in STREAMS}
+        return {stream.name: self._rows_of(stream.per) for stream in STREAMS}
+
+    def _rows_of(self, per: str) -> int:
+        """Return the number of rows written to streams with a row per log row, tick and so on."""
+        if per == KEPT:
+            return self._n_checkpoints
+        rows = int(self._plain["cursor"][CURSORS[per]])
+        return rows + (not self.is_done) if per == BOUNDARY else rows  # the next boundary already has its fingerprint
 
     def _so_far(self, name: str) -> npt.NDArray[Any]:
-        return self._buffers.arrays[name][: self._used()[name]]
+        return self._buffers.arrays[name][: self._rows_of(BY_NAME[name].per)]

@@ -16,13 +16,15 @@ from px4lockstep.errors import InputError, suggestion
 from px4lockstep.io import blocks, in_memory
 from px4lockstep.jit import plain
 from px4lockstep.jit.records import locked
-from px4lockstep.log.row_columns import Arrays, columns_of, seconds_of
+from px4lockstep.log.row_columns import RowColumns, seconds_of
 from px4lockstep.log.schema import BY_NAME, COLUMNS, COMPONENTS, Column, components
 
 if TYPE_CHECKING:
     import pandas as pd
 
 Array = npt.NDArray[Any]
+Source = Array | RowColumns | Callable[[], Array]
+"""A column, or what makes it on first access."""
 
 MAX_SHOWN = 300
 """Length of the names in the repr of a log."""
@@ -57,10 +59,11 @@ class Log(dict[str, Array]):  # `pandas.DataFrame(log)` takes a mapping only if 
 
     def __init__(
         self,
-        arrays: Mapping[str, Array | Callable[[], Array]],
+        arrays: Mapping[str, Source],
         on_request: Mapping[str, Callable[[], Array]] | None = None,
     ) -> None:
-        parts = {name: array for name, array in arrays.items() if name not in BY_NAME and not callable(array)}
+        others = {name: array for name, array in arrays.items() if name not in BY_NAME}
+        parts = {name: own for name, own in others.items() if not isinstance(own, RowColumns) and not callable(own)}
         if parts:
             stacked = _stacked(parts)  # removes what it stacks
             arrays = stacked | {name: array for name, array in arrays.items() if name in BY_NAME or name in parts}
@@ -70,12 +73,12 @@ class Log(dict[str, Array]):  # `pandas.DataFrame(log)` takes a mapping only if 
         if "time_us" not in arrays:
             raise InputError("a log needs the column time_us")
         self._arrays = {column.name: arrays[column.name] for column in COLUMNS if column.name in arrays}
-        requested: dict[str, Array | Callable[[], Array]] = dict(on_request or {})
+        requested: dict[str, Source] = dict(on_request or {})
         self._on_request = {name: array for name, array in requested.items() if name not in arrays}
         self._views: dict[str, Array] = {}
 
     @classmethod
-    def _in_order(cls, arrays: Arrays, on_request: Arrays) -> "Log":
+    def _in_order(cls, arrays: dict[str, Source], on_request: dict[str, Source]) -> "Log":
         """Return a log with columns of the schema, in its order."""
         made = cls.__new__(cls)
         made._arrays, made._on_request, made._views = arrays, on_request, {}
@@ -83,7 +86,9 @@ class Log(dict[str, Array]):  # `pandas.DataFrame(log)` takes a mapping only if 
 
     def with_on_request(self, functions: Mapping[str, Callable[[], Array]]) -> "Log":
         """Return this log with columns that exist only if they are asked for by name."""
-        requested: Arrays = {name: function for name, function in functions.items() if name not in self._arrays}
+        requested: dict[str, Source] = {
+            name: function for name, function in functions.items() if name not in self._arrays
+        }
         return Log._in_order(self._arrays, requested)
 
     @classmethod
@@ -100,7 +105,8 @@ class Log(dict[str, Array]):  # `pandas.DataFrame(log)` takes a mapping only if 
 
         With `keeps_faults`, columns of faults that do not occur in these rows are included.
         """
-        return cls._in_order(columns_of(core, rows, state, sensors, keeps_faults), {})
+        columns = RowColumns(core, rows, state, sensors).by_name(keeps_faults=keeps_faults)
+        return cls._in_order(dict[str, Source](columns), {})
 
     @property
     def columns(self) -> tuple[Column, ...]:
@@ -309,10 +315,12 @@ class Log(dict[str, Array]):  # `pandas.DataFrame(log)` takes a mapping only if 
     def _by_reference(self, name: str) -> Array:
         """Return a column without copying it, even from a file; compute a derived one once."""
         arrays = self._arrays if name in self._arrays else self._on_request
-        array = arrays[name]
-        if callable(array):
-            array = arrays[name] = locked(array())
-        return array
+        source = arrays[name]
+        if isinstance(source, RowColumns):
+            source = arrays[name] = locked(source[name])
+        elif callable(source):
+            source = arrays[name] = locked(source())
+        return source
 
 
 def gather(flat: Mapping[str, Array]) -> Log:
