@@ -64,8 +64,7 @@ def _type(field: FieldInfo) -> str:
     words = _words(field.annotation)
     if (named := _named(field)) is not None:
         words = named
-    given = {name: bound for mark in field.metadata if isinstance(mark, Limits) for name, bound in vars(mark).items()}
-    given = {name: bound for name, bound in given.items() if bound is not None and math.isfinite(bound)}
+    given = {name: bound for mark in field.metadata if isinstance(mark, Limits) for name, bound, _ in mark.given}
     if given == INT32:
         return f"{words} of 32 bits"
     if given.keys() == {"ge", "le"} and given["ge"] == -given["le"]:

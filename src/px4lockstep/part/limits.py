@@ -107,7 +107,7 @@ class Limits:
                 self._add_to(item)
         elif isinstance(schema, dict):
             if schema.get("type") in ("number", "integer"):
-                for name, bound, _ in self._given:
+                for name, bound, _ in self.given:
                     schema.setdefault(BOUNDS[name][2], bound)
             for name in ("anyOf", "items", "prefixItems", "additionalProperties"):
                 self._add_to(schema.get(name))
@@ -115,13 +115,13 @@ class Limits:
     def _checked(self, value: Any) -> Any:
         """Return the value if its numbers are within the limits; nan is, where a key allows it."""
         for number in (value,) if type(value) is float else _numbers(value):
-            for name, bound, is_within in self._given:
+            for name, bound, is_within in self.given:
                 if not is_within(number, bound) and not (self.allows_nan and math.isnan(number)):
                     raise PydanticKnownError(BOUNDS[name][1], {name: bound})
         return value
 
     @cached_property
-    def _given(self) -> tuple[tuple[str, float, Any], ...]:
+    def given(self) -> tuple[tuple[str, float, Any], ...]:
         """The finite bounds that are given: name, value and comparison."""
         given = [(name, getattr(self, name), is_within) for name, (is_within, _, _) in BOUNDS.items()]
         return tuple(bound for bound in given if bound[1] is not None and math.isfinite(bound[1]))
