@@ -194,6 +194,34 @@ def test_what_is_derived_is_reused_for_the_same_objects_only():
     assert again == first
 
 
+def test_an_equal_part_is_shared_by_flights():
+    """So that parts made from it are found by identity; parts of other types or bits are not exchanged."""
+    cache, first, wind = BuildCache(), Contact(mu=0.5), Wind("none")
+    assert cache.shared(first) is first
+    assert cache.shared(wind) is wind
+    assert cache.shared(Contact(mu=0.5)) is first
+    other = Contact(mu=0.6)
+    assert cache.shared(other) is other
+    negative, positive = (Wind(wind_mean_ned=(zero, 1.0, 2.0)) for zero in (-0.0, 0.0))
+    assert cache.shared(negative) is negative
+    assert cache.shared(positive) is positive
+
+
+def test_records_are_copied_for_the_same_objects_only():
+    """Equal numbers count as the same; the sign of 0 matters."""
+    cache, wind, calls = BuildCache(), Wind("ou"), []
+
+    def write(record, *of):
+        calls.append(of)
+        record["tick"] = len(calls)
+
+    for of in ((wind, 1), (wind, 1), (wind, 2), (wind, 0.0), (wind, -0.0), (wind, -0.0), (Wind("ou"), -0.0)):
+        core = zeros(SIM)
+        cache.write(core, ("wind",), write, *of)
+        assert core["wind"]["tick"][0] == len(calls)
+    assert [of[1] for of in calls] == [1, 2, 0.0, -0.0, -0.0]
+
+
 @dataclass
 class Mutable:
     """A value that can be changed in place."""

@@ -20,10 +20,7 @@ import numpy as np
 import numpy.typing as npt
 
 from px4lockstep.engine.builder import Builder, Made
-from px4lockstep.jit import zeros
 from px4lockstep.part import FrozenDict, Part
-
-Records = dict[str, npt.NDArray[Any]]
 
 PLAIN = frozenset((int, bool, str, bytes, NoneType))
 """Types whose equal values are bit-identical."""
@@ -53,7 +50,13 @@ def _is_same(ours: Any, theirs: Any) -> bool:
         return ours is theirs
     if kind is tuple:
         return len(ours) == len(theirs) and all(map(_is_same, ours, theirs))
-    return bool(ours == theirs) if kind in PLAIN else kind is float and ours == theirs and ours != 0.0
+    if kind is float:
+        return bool(ours == theirs) and (ours != 0.0 or repr(ours) == repr(theirs))  # the sign of 0
+    return kind in PLAIN and bool(ours == theirs)
+
+
+def _itself(part: Made) -> Made:
+    return part
 
 
 class BuildCache(Builder):
@@ -61,6 +64,7 @@ class BuildCache(Builder):
 
     def __init__(self) -> None:
         self._last: dict[Hashable, _Call] = {}
+        self._written: dict[tuple[Callable[..., None], tuple[str, ...]], _Call] = {}
         self._accepted: dict[str, Any] = {}
         self._derived: dict[Callable[..., Any], _Call] = {}
         self._contents = ContentKeys()
@@ -68,6 +72,23 @@ class BuildCache(Builder):
     def made(self, make: Callable[..., Made], *of: Any) -> Made:
         """Return the result of a function, from the cache if possible; it must not be modified."""
         return self._made(make, make, of)
+
+    def shared(self, part: Made) -> Made:
+        """Return the last part of this type if it has the same content, otherwise this one."""
+        kept: Made = self._made(type(part).__qualname__, _itself, (part,))
+        return kept
+
+    def _made(self, key: Hashable, make: Callable[..., Made], of: tuple[Any, ...]) -> Made:
+        last = self._last.get(key)
+        if last is None or not last.has(of):
+            content, is_fixed = self._contents.content(of)
+            kept = of if is_fixed else None
+            if last is None or last.content != content:
+                self._last[key] = last = _Call(kept, content, make(*of))
+            else:
+                last.of = kept
+        made: Made = last.made
+        return made
 
     def derived(self, make: Callable[..., Made], *of: Any) -> Made:
         """Return the result of a fast function, from the cache if its arguments are the same objects as last time.
@@ -89,27 +110,18 @@ class BuildCache(Builder):
         self._accepted = dict(tables)
 
     def write(self, core: npt.NDArray[Any], names: tuple[str, ...], write: Callable[..., None], *of: Any) -> None:
-        """Write records of a simulation that are still zero, from the cache if possible."""
+        """Write records of a simulation that are still zero, or copy those of the last call with the same objects.
 
-        def make(*of: Any) -> Records:
-            records = {name: zeros(core.dtype[name]) for name in names}
-            write(*records.values(), *of)
-            return {name: record.view(np.uint8) for name, record in records.items()}
-
-        for name, record in self._made((write, names), make, of).items():
-            core[name].view(np.uint8)[...] = record  # 100 times faster than NumPy's copy field by field
-
-    def _made(self, key: Hashable, make: Callable[..., Made], of: tuple[Any, ...]) -> Made:
-        last = self._last.get(key)
+        Comparing the contents of other objects would take as long as writing most records.
+        """
+        last = self._written.get((write, names))
         if last is None or not last.has(of):
-            content, is_fixed = self._contents.content(of)
-            kept = of if is_fixed else None
-            if last is None or last.content != content:
-                self._last[key] = last = _Call(kept, content, make(*of))
-            else:
-                last.of = kept
-        made: Made = last.made
-        return made
+            write(*(core[name] for name in names), *of)
+            records = {name: core[name].view(np.uint8).copy() for name in names}
+            self._written[write, names] = _Call(of, None, records)
+            return
+        for name, record in last.made.items():
+            core[name].view(np.uint8)[...] = record  # 100 times faster than NumPy's copy field by field
 
 
 class ContentKeys:
@@ -149,8 +161,12 @@ class ContentKeys:
     def _several(self, kind: type, items: Any, is_fixed: bool) -> tuple[Any, bool]:
         contents: list[Any] = []
         for item in items:
-            if type(item) in PLAIN or (type(item) is float and item):  # common, so without a call
-                contents += (type(item), item)
+            own = type(item)  # common types without a call
+            if own in PLAIN:
+                contents += (own, item)
+                continue
+            if own is float and item == item:
+                contents += (own, item or repr(item))  # the sign of 0
                 continue
             content, is_item_fixed = self.content(item)
             contents.append(content)

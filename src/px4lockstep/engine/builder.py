@@ -24,6 +24,10 @@ class Builder:
         """Return the part that `make(*of)` creates; callers must not modify it."""
         return make(*of)
 
+    def shared(self, part: Made) -> Made:
+        """Return an immutable part, or an equal one of an earlier flight, from which others may have been made."""
+        return part
+
     def derived(self, make: Callable[..., Made], *of: Any) -> Made:
         """Return what `make(*of)` creates quickly from immutable parts; callers must not modify it."""
         return make(*of)
@@ -36,5 +40,8 @@ class Builder:
         """Note that these immutable tables passed all checks."""
 
     def write(self, core: npt.NDArray[Any], names: tuple[str, ...], write: Callable[..., None], *of: Any) -> None:
-        """Write records of a `SIM` that are still zero: call `write(*records, *of)` with length-1 arrays."""
+        """Write records of a `SIM` that are still zero: call `write(*records, *of)` with length-1 arrays.
+
+        The arguments are immutable.
+        """
         write(*(core[name] for name in names), *of)

@@ -225,8 +225,8 @@ def _without_mission(spec: Spec, autopilot: object) -> tuple[Spec, tuple[str, ..
 def build_aircraft(spec: Spec, builder: Builder | None = None) -> Aircraft:
     """Return the aircraft of a spec; without an autopilot, motors that are too weak for their calibration saturate."""
     builder = builder or Builder()
-    airframe = builder.derived(Airframe.without_start, spec.airframe)
-    power = builder.derived(Power.without_start, spec.power)
+    airframe = builder.shared(builder.derived(Airframe.without_start, spec.airframe))
+    power = builder.shared(builder.derived(Power.without_start, spec.power))
     gravity = builder.derived(_gravity, *(getattr(spec.environment, name) for name in Gravity.model_fields))
     parts = (airframe, spec.actuation, power, spec.plant.contact, gravity)
     common = builder.made(Aircraft, *parts, spec.home.alt_msl_m, spec.aircraft.name)
