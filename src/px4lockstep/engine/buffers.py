@@ -109,9 +109,11 @@ class Buffers:
 
     def check_memory(self) -> None:
         """Raise `InputError` if a run in memory exceeds the memory limit, or already does if its end is not known."""
+        if self._grow is not grow_in_memory:
+            return
         arrays = self.arrays.values()
         size = self._whole_bytes() if self._timeline.is_end_known else sum(array.nbytes for array in arrays)
-        if self._grow is grow_in_memory and size > MAX_BYTES:
+        if size > MAX_BYTES:
             raise InputError(
                 f"log and streams of this run would take {size / 2**30:.1f} GiB; the limit is "
                 f"{MAX_BYTES / 2**30:.0f} GiB. Use a longer log period or an earlier end, or write a run folder"

@@ -94,13 +94,13 @@ def layout_of(widths: Widths) -> RowLayout:
     return RowLayout(dtype, np.array(list(_merged(spans)), np.int64))
 
 
-def widths_of(core: npt.NDArray[Any], *, commands_all: bool, faults_all: bool, replay: Streams | None) -> Widths:
-    """Return the widths of a run's rows from the simulation's records.
+def widths_of(core: Any, *, commands_all: bool, faults_all: bool, replay: Streams | None) -> Widths:
+    """Return the widths of a run's rows from the simulation's `SIM` record.
 
     `commands_all` and `faults_all` say whether motors and servos beyond those of the aircraft may have commands, and
     faults. Those of a replay are known.
     """
-    traits = core["plant"]["traits"][0]
+    traits = core["plant"]["traits"]
     if not traits["is_vehicle"]:
         return WHOLE
     rotors = int(traits["n_motors"])

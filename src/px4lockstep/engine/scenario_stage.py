@@ -1,6 +1,5 @@
 """The stage of a `Scenario`: write its record, check it against the other stages, call its Python functions."""
 
-import functools
 from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
@@ -94,7 +93,7 @@ def scenario_handler(
 ) -> Callable[[], None]:
     """Return the function that the engine calls when an event of the loop needs Python."""
     events = scenario.keyed_events
-    outputs = functools.cache(lambda: view(core["bus"]["scenario"], writable=True))  # few scenarios need it
+    outputs: list[Any] = []  # made on first use: few scenarios need them
     bus_time_us = core["bus"]["time_us"].data
     asked, answer = core["scenario"]["asked"].data, core["scenario"]["answer"].data
 
@@ -114,7 +113,9 @@ def scenario_handler(
         if event.act is None:
             answer[0] = HOLDS
             return
-        event.act(bus_time_us[0], inputs, outputs())
+        if not outputs:
+            outputs.append(view(core["bus"]["scenario"], writable=True))
+        event.act(bus_time_us[0], inputs, outputs[0])
         answer[0] = ACTED
 
     return call

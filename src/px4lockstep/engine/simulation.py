@@ -173,7 +173,7 @@ class Simulation(RunMemory):
         has_sensors = self._sensors is not None
         commands_all = autopilot is not None and not capabilities_of(autopilot).commands_own_only
         faults_all = scenario is not None and not (isinstance(scenario, Scenario) and scenario.is_native)
-        self.row_widths = widths_of(self._core, commands_all=commands_all, faults_all=faults_all, replay=replay)
+        self.row_widths = widths_of(sim, commands_all=commands_all, faults_all=faults_all, replay=replay)
         """How many motors, batteries and so on a row of the log has."""
         self._row_layout = layout_of(self.row_widths)
         words = self._row_layout.words

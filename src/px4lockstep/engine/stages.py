@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy.typing as npt
 
-from px4lockstep.autopilots.area import area_of
+from px4lockstep.autopilots.area import Area, area_of
 from px4lockstep.autopilots.base import NativeAutopilot, PythonSession, Session, landing_of
 from px4lockstep.autopilots.native import write_addresses
 from px4lockstep.constants import HOME_LAT_DEG, HOME_LON_DEG
@@ -163,8 +163,15 @@ def open_autopilot(
     home = (getattr(autopilot, "home_lat_deg", HOME_LAT_DEG), getattr(autopilot, "home_lon_deg", HOME_LON_DEG))
     mission = getattr(autopilot, "mission", None)
     session.landing = builder.made(landing_of, mission, *home)
-    session.area = builder.made(area_of, mission, *home, session.area_params, session.capabilities.uses_rally)
+    params = tuple(session.area_params.items())  # the build cache compares a tuple faster
+    session.area = builder.made(_area, mission, *home, params, session.capabilities.uses_rally)
     return session
+
+
+def _area(
+    mission: Any, lat_deg: float, lon_deg: float, params: tuple[tuple[str, float], ...], uses_rally: bool
+) -> Area:
+    return area_of(mission, lat_deg, lon_deg, dict(params), uses_rally)
 
 
 def set_hooks(
@@ -226,6 +233,8 @@ def set_gusts(core: Core, timeline: Timeline, gusts: Sequence[Gust], replay: Str
         if gusts:
             raise InputError("gusts are given, but the replay provides them too; omit one of them")
         core["gusts"] = replay.gusts
+        return
+    if not gusts:
         return
     write_gusts(core["gusts"][0], list(gusts))
     for edge_us in gust_edges_us(list(gusts)):

@@ -303,16 +303,17 @@ def freeze(value: Any, depth: int = 0) -> Any:
 @contextmanager
 def at(key: Key) -> Iterator[None]:
     """Add a key to input errors raised in this context, and turn arithmetic errors into input errors."""
-    name, whose = (f"{dotted(key)}: ", "its") if key else ("", "some")
     try:
         with np.errstate(over="raise", divide="raise", invalid="raise"):
             yield
     except InputError as error:
         if error.key:
             raise
-        text = str(error) if str(error).startswith(dotted(key)) else f"{name}{error}"
+        name = dotted(key)
+        text = str(error) if str(error).startswith(name) else f"{name}: {error}"
         raise InputError(text, key=key) from error
     except ArithmeticError as error:
+        name, whose = (f"{dotted(key)}: ", "its") if key else ("", "some")
         raise InputError(
             f"{name}{whose} values are too large or too small to compute with ({error}); use plausible values",
             key=key,

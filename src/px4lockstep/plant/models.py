@@ -49,7 +49,7 @@ def checked_start(model: PlantModel) -> Vector:
     if unknown:
         raise InputError(f"unknown state groups {unknown}; allowed: {', '.join(GROUPS)}")
     for name, size in model.groups.items():
-        if isinstance(size, bool) or not isinstance(size, int) or size < 0:
+        if type(size) is not int or size < 0:  # a bool is no size
             raise InputError(f"state group {name!r} has {size!r} states; it must be a non-negative integer")
     order = [name for name in GROUPS if name in model.groups]
     if list(model.groups) != order:
@@ -62,11 +62,12 @@ def checked_start(model: PlantModel) -> Vector:
     initial = np.asarray(model.initial_state(), np.float64)
     if initial.shape != (count,):
         raise InputError(f"the initial state has shape {initial.shape}; its groups add up to {count} states")
-    if not np.isfinite(initial).all():
-        raise InputError(f"the initial state is not finite: {initial.tolist()}")
+    values = initial.tolist()
+    if not all(map(math.isfinite, values)):
+        raise InputError(f"the initial state is not finite: {values}")
     if model.groups.get("att", 0):
         first = sum(model.groups.get(name, 0) for name in GROUPS[: GROUPS.index("att")])
-        norm = float(np.linalg.norm(initial[first : first + 4]))
+        norm = math.hypot(*values[first : first + 4])
         if abs(norm - 1.0) > 1e-10:
             raise InputError(f"the initial quaternion has norm {norm!r}; normalize it to 1 within 1e-10")
     return initial

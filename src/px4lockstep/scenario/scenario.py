@@ -19,7 +19,7 @@ from pydantic import BeforeValidator
 
 from px4lockstep.errors import InputError
 from px4lockstep.jit import interpreted, view
-from px4lockstep.part import KEY, Key, Part, Seconds, dotted, entry, wrong
+from px4lockstep.part import KEY, Key, Part, Seconds, entry, wrong
 from px4lockstep.plant.layout import ATT, POS, VEL
 from px4lockstep.scenario.actions import ACTIONS
 from px4lockstep.scenario.events import Act, Condition, Event
@@ -167,11 +167,11 @@ class Scenario(Part, where="scenario", stage="scenario"):
     def python_objects(self) -> dict[str, Any]:
         """Return the objects behind Python functions by event; a snapshot must copy their attributes."""
         found = {}
-        for key, event in self.keyed_events:
+        for i, event in enumerate(self.events):
             for name, function in (("condition", event.condition), ("action", event.act)):
                 owner = owner_of(function) if function is not None else None
                 if owner is not None:
-                    found[f"{dotted(key)}.{name}"] = owner
+                    found[f"scenario.events[{i}].{name}"] = owner
         return found
 
     def write(self, rec: Any, plant: Any, *, ends_after_landing: bool = False) -> None:

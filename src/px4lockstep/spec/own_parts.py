@@ -5,6 +5,7 @@ An object that is passed in Python is named in the spec of its flight: `object:m
 """
 
 import functools
+import operator
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -35,6 +36,8 @@ from px4lockstep.user_code import (
 KEYS: dict[str, Key] = {"autopilot": ("autopilot", "kind"), "wind": ("environment", "wind")}
 KEYS |= {"estimator": ("estimator", "kind")}
 """The key that names the class of each part."""
+KIND_OF = {stage: operator.attrgetter(dotted(key)) for stage, key in KEYS.items()}
+"""Functions that return the value of that key in a spec."""
 OPTIONS: dict[str, Key] = {"autopilot": ("autopilot", "options"), "wind": ("environment", "wind_options")}
 OPTIONS |= {"estimator": ("estimator", "options")}
 SCENARIO = "scenario"
@@ -67,7 +70,7 @@ def value_of(spec: Spec, key: Key) -> Any:
 
 def own_kinds(spec: Spec) -> dict[str, Named]:
     """Return the stages for which a spec names a class or an object of the user."""
-    found = {stage: named(value_of(spec, key)) for stage, key in KEYS.items()}
+    found = {stage: named(kind_of(spec)) for stage, kind_of in KIND_OF.items()}
     return {stage: kind for stage, kind in found.items() if kind is not None}
 
 
@@ -135,8 +138,11 @@ def created_parts(spec: Spec, stages: Mapping[str, object], *, is_flown: bool) -
         InputError: If a class can't be loaded or created, with all errors; or if the spec names an object that is not
             given.
     """
+    kinds = own_kinds(spec)
+    if not kinds:
+        return {}
     report, parts = Report(spec.places), {}
-    for stage, kind in own_kinds(spec).items():
+    for stage, kind in kinds.items():
         key = KEYS[stage]
         if stage in stages or not is_flown:
             continue

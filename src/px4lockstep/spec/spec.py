@@ -132,11 +132,12 @@ class Spec(Part):
         path = self.px4.mission_path
         if path is None:
             return None
-        if path not in self._missions:
+        missions = self._missions
+        if path not in missions:
             mission = mission_of(path)
             check_strictly(mission, self.px4.mission_strict)
-            self._missions[path] = mission
-        return self._missions[path]
+            missions[path] = mission
+        return missions[path]
 
     @property
     def px4_params(self) -> dict[str, float | int]:

@@ -17,7 +17,6 @@ from px4lockstep.jit import interpreted, kernel, record
 from px4lockstep.jit.records import COUNT
 from px4lockstep.math.exponential import exp
 from px4lockstep.math.philox import normal4, stream_key
-from px4lockstep.part import Key, dotted
 from px4lockstep.plant.layout import BATTERY_STATUS
 from px4lockstep.timebase import ticks_of
 from px4lockstep.vehicle.battery import Battery
@@ -68,11 +67,10 @@ def sense_battery(sensor, truth, measured):
 
 def sense_delay_ticks(battery: Battery, lane: int, period_us: int) -> int:
     """Return the sensor delay in autopilot ticks; `lane` is the index of the battery, from 0."""
-    key: Key = ("power", "batteries", lane, "sense_delay_s")
     try:
-        return ticks_of(battery.sense_delay_s, dotted(key), period_us, MAX_DELAY_TICKS)
+        return ticks_of(battery.sense_delay_s, f"power.batteries[{lane}].sense_delay_s", period_us, MAX_DELAY_TICKS)
     except TimeError as error:
-        raise InputError(str(error), key=key) from None
+        raise InputError(str(error), key=("power", "batteries", lane, "sense_delay_s")) from None
 
 
 def write_battery_sensor(battery: Battery, rec: Any, lane: int, seed: int, period_us: int) -> None:
