@@ -55,6 +55,8 @@ def in_us(option: str) -> str:
 
 def window(signals: Signals, after_us: int, until_us: int) -> slice:
     """Return the rows between two times, inclusive."""
+    if after_us <= 0 and until_us >= NEVER_US:
+        return slice(0, len(signals.time_us))
     start = int(np.searchsorted(signals.time_us, after_us, "left"))
     stop = int(np.searchsorted(signals.time_us, until_us, "right"))
     return slice(start, max(start, stop))

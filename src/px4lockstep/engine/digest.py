@@ -97,7 +97,7 @@ def _parts(log: npt.NDArray[Any], state: npt.NDArray[np.float64]) -> Iterator[Pa
     packed = np.zeros(ROWS_PER_CHUNK, flight_dtype(state.shape[1], has_later=False))
     words, sources = _words(packed), (_words(log), _words(state))
     places = [
-        (words[:, to : to + count], sources[source][:, start : start + count])
+        (_column(words, to, count), _column(sources[source], start, count))
         for to, source, start, count in _spans(log.dtype, state.shape[1])
     ]
     for part in blocks(log, ROWS_PER_CHUNK):
@@ -130,6 +130,12 @@ def _words(rows: npt.NDArray[Any]) -> npt.NDArray[np.int64]:
     """Return the memory of rows as words, rows × words."""
     per_row = rows.itemsize * math.prod(rows.shape[1:]) // WORD_BYTES
     return words_of(np.ascontiguousarray(rows)).reshape(len(rows), per_row)
+
+
+def _column(words: npt.NDArray[np.int64], start: int, count: int) -> npt.NDArray[np.void]:
+    """Return some words of each row as one item, which NumPy copies in half the time of as many numbers."""
+    item = np.dtype((np.void, count * WORD_BYTES))
+    return np.ndarray(len(words), item, words, start * WORD_BYTES, words.strides[:1])
 
 
 def _word_of(part: npt.NDArray[Any], whole: npt.NDArray[Any]) -> int:
