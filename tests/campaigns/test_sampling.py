@@ -8,6 +8,8 @@ import pytest
 
 from px4lockstep.campaigns.file_tables import Vary
 from px4lockstep.campaigns.sampling import Sampler, combination, full_length, seed_of_run
+from px4lockstep.jit import interpreted
+from px4lockstep.math.philox import stream_key, uniform2
 
 KINDS = ("random", "latin_hypercube", "sobol")
 UNIFORM = tuple(Vary(key=f"a.b{i}", distribution="uniform", low=0.0, high=1.0) for i in range(4))
@@ -45,6 +47,14 @@ def test_more_runs_leave_the_first_ones_unchanged(kind):
     """Beyond a block of the Sobol' sequence, too; a Latin hypercube depends on the number of runs."""
     assert np.array_equal(points(kind, runs=64), points(kind, runs=1_100)[:64])
     assert len(np.unique(points("sobol", runs=1_100), axis=0)) == 1_100
+
+
+def test_random_points_drawn_together_are_those_of_each_run():
+    """At both ends of a block, and with a number of runs beyond 32 bits."""
+    sampler = Sampler(UNIFORM, "random", 1, 8)
+    for index in (0, 1, 1_023, 1_024, 2**40 + 5):
+        alone = [interpreted(uniform2)(stream_key(1, "campaign"), index, lane, 0)[0] for lane in range(4)]
+        assert sampler.point(index) == alone
 
 
 def test_a_latin_hypercube_has_one_run_in_each_slice_of_each_input():

@@ -25,7 +25,8 @@ from px4lockstep.campaigns.file_tables import Vary
 from px4lockstep.jit import interpreted
 from px4lockstep.math.philox import stream_key, uniform2
 
-SOBOL_BLOCK = 1_024
+BLOCK = 1_024
+"""Runs whose points are drawn together, which takes a hundredth of the time; a power of two for Sobol'."""
 SEED_BITS = 48
 """Size of the seed of a run; any program that reads the results can represent it exactly."""
 
@@ -57,23 +58,25 @@ class Sampler:
         """Return the point of a run in the unit cube."""
         if not self._dimensions:
             return []
-        if self._sampling == "random":
-            return [interpreted(uniform2)(self._key, index, lane, 0)[0] for lane in range(self._dimensions)]
-        size = self._runs if self._sampling == "latin_hypercube" else SOBOL_BLOCK
+        size = self._runs if self._sampling == "latin_hypercube" else BLOCK
         block, row = divmod(index, size)
         if block not in self._blocks:
             self._blocks = {block: self._drawn(block)}  # one block suffices, because runs are requested in order
-        return [float(u) for u in self._blocks[block][row]]
+        point: list[float] = self._blocks[block][row].tolist()
+        return point
 
     def _drawn(self, block: int) -> npt.NDArray[np.float64]:
+        if self._sampling == "random":
+            runs, lanes = np.arange(block * BLOCK, (block + 1) * BLOCK, dtype=np.uint64), range(self._dimensions)
+            return np.stack([interpreted(uniform2)(self._key, runs, lane, 0)[0] for lane in lanes], axis=1)
         from scipy.stats import qmc
 
         if self._sampling == "latin_hypercube":
             return np.asarray(qmc.LatinHypercube(self._dimensions, rng=self._seed).random(self._runs), np.float64)
         sequence = qmc.Sobol(self._dimensions, rng=self._seed)
         if block:
-            sequence.fast_forward(block * SOBOL_BLOCK)
-        return np.asarray(sequence.random(SOBOL_BLOCK), np.float64)
+            sequence.fast_forward(block * BLOCK)
+        return np.asarray(sequence.random(BLOCK), np.float64)
 
 
 def combination(index: int, sizes: Sequence[int]) -> list[int]:

@@ -128,11 +128,11 @@ def block(key, tick, lane, draw):
 
 @kernel
 def uniform2(key, tick, lane, draw):
-    """Return two uniform deviates of 52 bits, above 0 and below 1."""
+    """Return two uniform deviates of 52 bits, above 0 and below 1; interpreted, also of arrays of ticks."""
     w0, w1, w2, w3 = block(key, tick, lane, draw)
     first = np.int64((w0 << _TWENTY) | (w1 >> _TWELVE))
     second = np.int64((w2 << _TWENTY) | (w3 >> _TWELVE))
-    return (float(first) + 0.5) * _UNIT_52, (float(second) + 0.5) * _UNIT_52
+    return (np.float64(first) + 0.5) * _UNIT_52, (np.float64(second) + 0.5) * _UNIT_52
 
 
 @kernel
