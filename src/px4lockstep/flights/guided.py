@@ -100,6 +100,8 @@ class Guidance:
 
 def guided_rows(log: Log, commands: Sequence[CommandRow]) -> npt.NDArray[np.int64]:
     """Return the rows of the log at which such commands were given, or a pilot took over."""
+    if not commands:
+        return np.zeros(0, np.int64)
     given = [row_of(log, row) for row in guiding(log, commands)]
     return np.array(sorted([*given, *_pilot_rows(log, commands)]), np.int64)
 

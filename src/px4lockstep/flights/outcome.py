@@ -211,6 +211,8 @@ def _not_followed(facts: "Facts") -> Outcome | None:
     """Reject a flight whose setpoints were lost, or that did not follow the last ones."""
     if facts.simulation.asks_for_setpoints and "nav_state" not in facts.log:
         return Outcome(NOT_KNOWN, "the log does not show whether the setpoints were followed")
+    if not facts.simulation.asks_for_setpoints and not facts.flies_setpoints:
+        return None
     taken, last = facts.takeover, facts.last_setpoints
     if last is None and facts.simulation.setpoint_given["requests"][0] and facts.simulation.asks_for_setpoints:
         return Outcome(NOT_FOLLOWED, f"setpoint mode was requested, but never entered{_causes(facts)}")
