@@ -127,6 +127,10 @@ class Campaign(ShortRepr):
         return ({SEED: seed_of_run(own.seed, index)} if own.own_seeds and index >= 0 else {}) | inputs
 
     @cached_property
+    def _path(self) -> Path:
+        return Path(self.folder)
+
+    @cached_property
     def _missions(self) -> dict[str, Mission]:
         """The user's mission, parsed, by its name."""
         return {} if self.mission is None else {self.mission[0]: parse_mission(self.mission[1], self.mission[0])}
@@ -145,7 +149,7 @@ class Campaign(ShortRepr):
         name = f"the aircraft of campaign {self.name!r}"
         places = Places(Chosen(name) if self.is_trusted else name)
         layers = Layers(places, dict(self._tables), dict(self._missions))
-        apply_overrides(layers, overrides, (), Path(self.folder), is_chosen=self.is_trusted)
+        apply_overrides(layers, overrides, (), self._path, is_chosen=self.is_trusted)
         for key, _ in tuple(file_values({"run": layers.data.get("run", {})})):
             layers.data["run"] = {name: value for name, value in layers.data["run"].items() if name != key[1]}
         spec = checked(layers, self.build_cache)
