@@ -67,6 +67,15 @@ def test_a_mission_is_uploaded_flown_and_landed(flown):
     assert flown.run.outcome.word == "flown"
 
 
+def test_the_last_command_of_a_tick_counts(flown):
+    items = tuple(item(flown, north_m, 0.0, command) for north_m, command in ((0.0, 22), (10.0, 16), (20.0, 16)))
+    flown.give_all(SetMission(items, 3), Arm(), StartMission())
+    flown.until(lambda status: status.pos_ned[0] > 8.0, 60.0)
+    for command in (Land(), Return()):
+        flown.vehicle.submit(command)
+    assert flown.fly(1.0).nav_state == 5
+
+
 def test_a_client_flies_it_over_mavlink(served_instance, overrides, tmp_path):
     """Heartbeat, parameters, upload and download of a mission, arming, mission mode, landing; recorded."""
     with closing(Served(served_instance, "iris", overrides=overrides, record=tmp_path / "runs", plots=False)) as served:

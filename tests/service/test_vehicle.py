@@ -127,6 +127,17 @@ def test_a_mission_is_complete_when_its_last_item_begins_the_return(flown):
     assert (flown.status.mission.state, flown.status.mission.reached) == (5, 2)
 
 
+@pytest.mark.parametrize("last", [Hold(), StartMission(), Return(), Land()], ids=lambda command: command.name)
+@pytest.mark.parametrize("first", [Hold(), StartMission(), Return(), Land()], ids=lambda command: command.name)
+def test_the_last_command_of_a_tick_counts(flown, first, last):
+    """Whatever came before it at the same tick."""
+    flown.give_all(SetMission(square(flown), 1))
+    flown.take_off(6.0)
+    for command in (first, last):
+        flown.vehicle.submit(command)
+    assert flown.fly(1.0).nav_state == {Hold: 4, StartMission: 3, Return: 5, Land: 18}[type(last)]
+
+
 def test_a_takeoff_by_altitude_above_sea_level(flown):
     """Ground stations give the altitude above sea level, and arm afterwards."""
     flown.give_all(Takeoff(flown.home.alt_amsl_m + 8.0), Arm())

@@ -122,6 +122,8 @@ class Commanded:
         return self.why_not(self.mode, time_us)
 
     def _enter(self, mode: int) -> None:
-        """Change the mode, and clear failsafes."""
-        commander = self._pilot.commander
+        """Change the mode, and clear failsafes and earlier requests of this tick."""
+        commander, scenario = self._pilot.commander, self._bus.scenario
         commander.mode, commander.failsafe, commander.acted, commander.due_us = mode, NO_FAILSAFE, NO_FAILSAFE, 0
+        commander.asked_mission, commander.asked_return = scenario.mission, scenario.return_home
+        commander.asked_land = scenario.land

@@ -63,6 +63,8 @@ def obey(px4: Px4, command: FlightCommand, core: Any) -> CommandResult:
         return CommandResult(UNSUPPORTED, f"{command.name} is not supported by real PX4 as a library: {why}")
     if not is_armed:
         return refused("Arm first: real PX4 as a library selects modes only while armed")
+    for name, asked in (("mission", "asked_mission"), ("return_home", "asked_return"), ("land", "asked_land")):
+        host[asked] = scenario[name]  # an earlier request of this tick does not count
     scenario[request] += 1
     return CommandResult()
 
