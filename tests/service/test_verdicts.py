@@ -497,6 +497,118 @@ def test_a_place_far_from_the_end_of_a_short_stream(flown):
     assert word(flown) == "out of time"
 
 
+def test_noise_of_setpoints_is_no_excuse(tmp_path):
+    """Nor do they become one if the log has more rows."""
+    words = []
+    for record in (None, tmp_path):
+        with Flown(record=record, plots=False, overrides=CALM) as flown:
+            begin_setpoints(flown, AWAY)
+            flown.give_all(STORM)
+            for i in range(240):
+                stream(flown, Setpoint(pos_ned=(0.5 * (i % 2), -20.0 - 0.5 * (i % 2), -8.0)), 0.05)
+            flown.give_all(STILL)
+            words.append(landed(flown).word)
+    assert words == ["setpoints not followed"] * 2
+
+
+def give_at_once(flown, *commands):
+    """Give commands at one tick."""
+    for command in commands:
+        flown.vehicle.submit(command)
+    flown.fly(0.01)
+
+
+HASTY = {
+    "place, landing": (lambda flown: GoTo(*flown.place(50.0, 0.0, 8.0)), Land(), 30.0),
+    "landing, place": (Land(), lambda flown: GoTo(*flown.place(20.0, 0.0, 8.0)), 15.0),
+    "landing, Hold": (Land(), Hold(), 10.0),
+    "place, mission": (lambda flown: GoTo(*flown.place(-50.0, 0.0, 8.0)), StartMission(), 60.0),
+    "mission, return": (StartMission(), Return(), 60.0),
+    "return, landing": (Return(), Land(), 30.0),
+    "landing, return": (Land(), Return(), 60.0),
+}
+"""Two commands, of which the second one counts, and the time that it takes."""
+
+
+@pytest.mark.parametrize("pair", HASTY)
+@pytest.mark.parametrize("is_replaced", [False, True], ids=["last", "replaced"])
+def test_a_command_that_was_replaced_at_once_does_not_count(flown, pair, is_replaced):
+    """The log has no row between them. This also holds if a landing follows later."""
+    *commands, seconds = HASTY[pair]
+    flown.give_all(SetMission(square(flown), 1))
+    flown.take_off(8.0)
+    flown.give_all(GoTo(*flown.place(0.0, 30.0, 8.0)))
+    flown.fly(15.0)
+    give_at_once(flown, *(each(flown) if callable(each) else each for each in commands))
+    flown.fly(seconds)
+    if is_replaced and flown.status.armed:
+        flown.give_all(Land())
+        flown.until(lambda status: not status.armed, 40.0)
+    outcome = flown.run.outcome
+    assert outcome.word == "flown", outcome
+
+
+def test_places_in_quick_succession_must_be_followed(flown):
+    """Each of them is replaced too soon to be judged alone."""
+    flown.take_off(8.0)
+    flown.give_all(STORM)
+    for i in range(12):
+        flown.give_all(GoTo(*flown.place(0.0, -60.0 - i, 8.0)))
+        flown.fly(1.0)
+    flown.give_all(STILL)
+    assert landed(flown).word == "command not obeyed"
+
+
+def test_places_in_quick_succession_are_flown(flown):
+    """A client guides the vehicle along a circle."""
+    flown.take_off(8.0)
+    for i in range(40):
+        flown.give_all(GoTo(*flown.place(20.0 * math.sin(0.2 * i), 20.0 * math.cos(0.2 * i), 8.0)))
+        flown.fly(0.5)
+    assert landed(flown).word == "flown"
+
+
+@pytest.mark.parametrize("again", [[SetCurrentItem(2)], [Hold(), StartMission()]], ids=["item", "start"])
+def test_a_mission_that_was_blown_away_is_not_excused_by_its_repetition(flown, again):
+    """It is requested again for two seconds."""
+    begin_mission(flown)
+    flown.fly(16.0)
+    flown.give_all(STORM)
+    flown.fly(12.0)
+    flown.give_all(*again)
+    flown.fly(2.0)
+    flown.give_all(STILL)
+    assert landed(flown).word == "mission not finished"
+
+
+@pytest.mark.parametrize("is_other", [False, True], ids=["same", "other"])
+def test_another_mission_is_no_repetition(flown, is_other):
+    """The storm blew the first one away."""
+    begin_mission(flown)
+    flown.fly(16.0)
+    flown.give_all(STORM)
+    flown.fly(12.0)
+    flown.give_all(STILL, Hold())
+    flown.fly(10.0)
+    if is_other:
+        flown.give_all(SetMission(square(flown)[:3], 2))
+    flown.give_all(StartMission())
+    flown.until(lambda status: status.mission.state == 5, 60.0)
+    assert landed(flown).word == ("mission not finished" if is_other else "flown")
+
+
+def test_setpoint_mode_in_short_parts_must_be_followed(flown):
+    flown.take_off(8.0)
+    flown.give_all(STORM)
+    for _ in range(5):
+        stream(flown, AWAY, 0.5)
+        flown.give_all(SetMode(OFFBOARD))
+        stream(flown, AWAY, 3.0)
+        flown.give_all(Hold())
+    flown.give_all(STILL)
+    assert landed(flown).word == "setpoints not followed"
+
+
 def test_a_return_and_a_landing_may_be_replaced(flown):
     flown.take_off(8.0)
     flown.give_all(GoTo(*flown.place(30.0, 0.0, 8.0)))

@@ -82,14 +82,21 @@ def verdict_without_batteries(log, mission, home, end_s):
 def failure_before(log, mission):
     """Return the verdict on a request that had failed when a later one replaced it; None if there is none."""
     asked = sorted((row, name) for name in ("mission", "return", "land") for row in rises(log[f"request_{name}"]))
+    since = None
     for (first, name), (until, _) in itertools.pairwise(asked):
+        part = {key: log[key][:until] for key in COLUMNS}
+        start = next((row for row in range(first, until) if log["armed"][row]), first)
+        since = start if since is None or not log["armed"][since : start + 1].all() else since
         is_done = any(first <= row < until for row in rises(log["mission_finished"]))
         is_repeated = any(row > first and each == name for row, each in asked)
         if name == "mission" and (is_done or is_repeated):
             continue
-        part = {key: log[key][:until] for key in COLUMNS}
-        if taken_over(part, mission, first)[0] >= 0 or is_astray(part, first):
+        if taken_over(part, mission, first)[0] >= 0 or is_astray(part, since):
             return "mission not finished" if name == "mission" else "command not obeyed"
+        stop = next((row for row in range(start + 1, until) if not log["armed"][row]), until) - 1
+        lasted_us = int(log["time_us"][stop]) - int(log["time_us"][start]) if log["armed"][start] else 0
+        if lasted_us >= (10_000_000 if log["landed"][start] else 5_000_000):
+            since = None
     return None
 
 
@@ -113,18 +120,19 @@ def is_astray(log, first):
         end = max(row for row in range(first, end) if not landed[row]) + 1
     if time_us[end - 1] - time_us[first] < least_us:
         return False
-    off, turn, state, then, since, lately = log["pos_ned"] - log["pos_sp_ned"], turns(log), False, first, first, first
-    changes = {name: travelled(log[name], first) for name in ("pos_sp_ned", "vel_sp_ned")}
-    turned = travelled(np.unwrap(log["yaw_sp"])[:, None], first)
-    slow, twist = {}, {}
-    for row in range(first, end):
+    off, turn, state, then, since, lately = log["pos_ned"] - log["pos_sp_ned"], turns(log), False, 0, 0, 0
+    slow, twist, heading = {}, {}, np.unwrap(log["yaw_sp"])[:, None]
+    for row in range(end):
         while time_us[then + 1 if then < row else then] <= time_us[row] - 5_000_000:
             then += 1
         while time_us[since] < time_us[row] - 5_000_000:
             since += 1
         while time_us[lately] < time_us[row] - 2_000_000:
             lately += 1
-        moved, faster = (changes[name][row] - changes[name][then] for name in ("pos_sp_ned", "vel_sp_ned"))
+        moved, faster, turned = (
+            length(np.ptp(setpoint[then : row + 1], axis=0))
+            for setpoint in (log["pos_sp_ned"], log["vel_sp_ned"], heading)
+        )
         wrong = log["est_pos_ned"][row] - log["pos_ned"][row]
         is_far = length(off[row, :2]) > 2.0 + moved + min(5.0, length(wrong[:2]))
         is_far |= length(off[row, 2:]) > 1.0 + moved + min(5.0, length(wrong[2:]))
@@ -134,7 +142,7 @@ def is_astray(log, first):
         is_slow = slow[row] > max(1.0, 0.5 * length(wanted)) + faster
         rise, planned = (-5.0 * log[name][since : row + 1, 2].mean() for name in ("vel_ned", "vel_sp_ned"))
         twist[row] = turn[lately : row + 1].mean()
-        is_turned = twist[row] > 30.0 + math.degrees(turned[row] - turned[then])
+        is_turned = twist[row] > 30.0 + math.degrees(turned)
         has_left = is_far and is_stuck
         has_left |= is_slow and slow[row] >= slow[then] - 0.5
         has_left |= is_turned and twist[row] > twist[then] - 10.0
@@ -144,12 +152,6 @@ def is_astray(log, first):
         elif not (is_far or is_slow or is_turned):
             state = False
     return state
-
-
-def travelled(setpoints, first):
-    """Return how far a setpoint has moved since a row, along its path."""
-    steps = np.linalg.norm(np.nan_to_num(np.diff(setpoints[first:], axis=0)), axis=1)
-    return np.concatenate([np.zeros(first + 1), np.cumsum(steps)])
 
 
 def length(vector):

@@ -36,12 +36,14 @@ from px4lockstep.flights.guided import (
     guided_rows,
     is_replaced,
     last_guidance,
+    without_replaced,
 )
 from px4lockstep.flights.outcome import STANDING_DEG
 from px4lockstep.flights.replaced import Missed, first_missed
 from px4lockstep.flights.requested import (
     MISSION,
     REQUESTS,
+    RETURN,
     SETPOINTS,
     LastSetpoints,
     OrderedDown,
@@ -53,7 +55,7 @@ from px4lockstep.flights.requested import (
     requests_of,
     stopping_m,
 )
-from px4lockstep.flights.takeover import Takeover, last_takeover, mode_changes
+from px4lockstep.flights.takeover import STATUS, Takeover, last_takeover, mode_changes
 from px4lockstep.jit import interpreted
 from px4lockstep.log.events import FlightEvent, faults_of, mode_name
 from px4lockstep.log.log import Log
@@ -102,7 +104,8 @@ class Facts:
     @cached_property
     def _requests(self) -> dict[str, npt.NDArray[np.int64]]:
         """The rows at which mission, return, landing, setpoint mode or something else was requested."""
-        return requests_of(self.log) | {GUIDED: guided_rows(self.log, self._guiding)}
+        found = requests_of(self.log) | {GUIDED: guided_rows(self.log, self._guiding)}
+        return without_replaced(self.log, self._guiding, found)
 
     @cached_property
     def guidance(self) -> Guidance | None:
@@ -169,22 +172,27 @@ class Facts:
 
     @cached_property
     def _mode_changes(self) -> npt.NDArray[np.int64]:
-        return mode_changes(self.log)
+        return mode_changes(self._status)
 
     def _takeover_between(self, first: int, until: int) -> Takeover | None:
         """Return the last failsafe that took over in some rows, unless it is over."""
         since, end = np.searchsorted(self._mode_changes, (first, until)).tolist()
-        return last_takeover(self.log, self._mode_changes[since:end].tolist(), until, self._is_end_of_mission)
+        return last_takeover(self._status, self._mode_changes[since:end].tolist(), until, self._is_end_of_mission)
+
+    @cached_property
+    def _status(self) -> Log:
+        return self.log.load((*STATUS, "mission_count", "mission_finished"))
 
     def _is_end_of_mission(self, row: int) -> bool:
         """Return whether the mission itself changes the mode in this row, with its last item."""
-        if self.flies_setpoints or self.log["mission_item"][row] != self.log["mission_count"][row] - 1:
+        log = self._status
+        if self.flies_setpoints or log["mission_item"][row] != log["mission_count"][row] - 1:
             return False
-        landing, mode = self.simulation.autopilot.landing, self.log["nav_state"][row]
+        landing, mode = self.simulation.autopilot.landing, log["nav_state"][row]
         if landing is not None:
             return landing.is_return and bool(mode == RETURN_MODE)
-        until = int(np.searchsorted(self.log.time_us, int(self.log.time_us[row]) + END_US, side="right"))
-        return bool(mode == LOITER_MODE) and bool(self.log["mission_finished"][row:until].any())
+        until = int(np.searchsorted(log.time_us, int(log.time_us[row]) + END_US, side="right"))
+        return bool(mode == LOITER_MODE) and bool(log["mission_finished"][row:until].any())
 
     def _last(self, name: str) -> int:
         values = self.log.get(name)
@@ -388,7 +396,7 @@ class Facts:
                 return None if landing is None else self.goal
             name = HOME if landing.place == (0.0, 0.0) else "the mission's landing point"
             return Target(landing.place, name, allowed_m)
-        if self.order.name == REQUESTS["return"]:
+        if self.order.name == REQUESTS[RETURN]:
             return self.goal
         north_m, east_m, _ = self.log["pos_ned"][self.order.row].tolist()
         allowed_m += stopping_m(self.log, self.order.row)
@@ -405,7 +413,7 @@ class Facts:
         if self.takeover is not None:
             return self.takeover.is_return
         if self.order is not None:
-            return self.order.name == REQUESTS["return"]
+            return self.order.name == REQUESTS[RETURN]
         return self._landing is not None and self._landing.is_return
 
     @property

@@ -11,6 +11,7 @@ allows the stopping distance of `stopping_m` in addition. On a circle, the vehic
 speed.
 """
 
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -33,7 +34,7 @@ from px4lockstep.autopilots.requests import (
 from px4lockstep.engine.given_commands import RECENT
 from px4lockstep.engine.simulation import Simulation
 from px4lockstep.flights.outcome import TAKEN_OFF_M
-from px4lockstep.flights.requested import MEAN_US, stopping_m
+from px4lockstep.flights.requested import LAND, MEAN_US, MISSION, RETURN, SETPOINTS, stopping_m
 from px4lockstep.log.log import Log
 from px4lockstep.scenario.commands import (
     Arm,
@@ -74,6 +75,9 @@ NAMES = {
 }
 KINDS = (*NAMES, ChangeSpeed, ClearMission, SetCurrentItem, SetMission, StartMission, Return, Land)
 """Commands that matter here."""
+MODES = {int(MISSION_MODE): MISSION, int(RETURN_MODE): RETURN, int(LAND_MODE): LAND, int(OFFBOARD_MODE): SETPOINTS}
+KINDS_OF_REQUESTS = {StartMission: MISSION, SetCurrentItem: MISSION, Return: RETURN, Land: LAND}
+"""Requests by the modes and the commands that make them; others are `GUIDED`."""
 MISS_M, MISS_UP_M = (1.0, 2.0), (0.5, 1.0)
 """Smallest and largest allowed distance from a goal, horizontally and vertically."""
 MAX_ERROR_M = 5.0
@@ -104,6 +108,36 @@ def guided_rows(log: Log, commands: Sequence[CommandRow]) -> npt.NDArray[np.int6
         return np.zeros(0, np.int64)
     given = [row_of(log, row) for row in guiding(log, commands)]
     return np.array(sorted([*given, *_pilot_rows(log, commands)]), np.int64)
+
+
+def without_replaced(
+    log: Log, commands: Sequence[CommandRow], requests: dict[str, npt.NDArray[np.int64]]
+) -> dict[str, npt.NDArray[np.int64]]:
+    """Return requests without those that a command replaced before the next row of the log."""
+    if not commands:
+        return requests
+    rows = {name: set(each.tolist()) for name, each in requests.items()}
+    counts = Counter(row for each in rows.values() for row in each)
+    shared = {row for row, count in counts.items() if count > 1}
+    last = {}
+    for given in commands if shared else ():
+        row, name = row_of(log, given), _request_of(given)
+        if row in shared and name is not None and row in rows[name]:
+            last[row] = name
+    return {
+        name: np.array([row for row in each.tolist() if last.get(row, name) == name], np.int64)
+        for name, each in requests.items()
+    }
+
+
+def _request_of(row: CommandRow) -> str | None:
+    """Return the name of the request that a command makes; None if it makes none."""
+    command = row.command
+    if not row.result.is_accepted:
+        return None
+    if isinstance(command, SetMode):
+        return MODES.get(command.nav_state, GUIDED)
+    return KINDS_OF_REQUESTS.get(type(command), GUIDED if type(command) in NAMES else None)
 
 
 def row_of(log: Log, row: CommandRow) -> int:

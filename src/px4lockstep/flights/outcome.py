@@ -263,7 +263,8 @@ def _missed(facts: "Facts") -> Outcome | None:
     missed = facts.missed
     if missed is None:
         return None
-    return Outcome(missed.word, f"{missed.asked}, but {missed.why}{_causes(facts)}")
+    word = NOT_FINISHED if missed.name == "mission" else NOT_FOLLOWED if missed.name == "setpoints" else NOT_OBEYED
+    return Outcome(word, f"{missed.asked}, but {missed.why}{_causes(facts)}")
 
 
 def _not_finished(facts: "Facts") -> Outcome | None:

@@ -3,44 +3,64 @@
 A request may be replaced before it is done, so only a clear failure counts. A request failed if
 
 * a failsafe took over before it was done, unless it only reacted to a lack of setpoints; or
-* the vehicle had left the setpoints of a mission, a return, a landing or setpoint mode (see `following`); or
+* the vehicle had left its setpoints (see `following`) and not come back; a pilot's mode has none; or
 * the vehicle never reached the goal of a command (see `guided`), and came no nearer in the last five seconds.
 
 A request lasts until the next one, or until the vehicle is disarmed. A vehicle on the ground has ten seconds to begin.
-A mission that was finished, or that is requested again, did not fail.
+Whether a vehicle follows its setpoints does not show within five seconds, so requests that were replaced sooner are
+judged together with those before them. A mission that was finished, or that is requested again, did not fail; another
+mission that was uploaded in between does not count as the same.
 """
 
+from bisect import bisect_right
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 
 import numpy as np
 import numpy.typing as npt
 
 from px4lockstep.autopilots.requests import OFFBOARD_MODE
-from px4lockstep.flights.following import APPROACH_M, STALLED_US, departure, means_before, rows_before
-from px4lockstep.flights.guided import GUIDED, PILOT, SLOW, distances, guiding, name_of, row_of, wanted_m_s
-from px4lockstep.flights.outcome import NOT_FINISHED, NOT_FOLLOWED, NOT_OBEYED, TAKEOFF_S
+from px4lockstep.flights.following import (
+    APPROACH_M,
+    STALLED_US,
+    Following,
+    Numbers,
+    last_rows,
+    means_before,
+    rows_before,
+)
+from px4lockstep.flights.guided import (
+    GUIDED,
+    PILOT,
+    SLOW,
+    distances,
+    guiding,
+    name_of,
+    row_of,
+    wanted_m_s,
+)
+from px4lockstep.flights.outcome import TAKEOFF_S
 from px4lockstep.flights.requested import LOST, MEAN_US, MISSION, REQUESTS, SETPOINTS
 from px4lockstep.flights.takeover import Takeover
 from px4lockstep.log.changes import raised_rows
 from px4lockstep.log.log import Log
-from px4lockstep.scenario.commands import CommandRow
+from px4lockstep.scenario.commands import ClearMission, CommandRow, SetMission
 
 GROUNDED_US = round(TAKEOFF_S * 1e6)
 """Time that a vehicle on the ground has to begin."""
 CLEARED_US = 1_000_000
 """Time after a request within which a failsafe that was there before is cleared."""
-WORDS = {MISSION: NOT_FINISHED, SETPOINTS: NOT_FOLLOWED}
-"""Outcomes of requests; that of the others is `NOT_OBEYED`."""
-
-Numbers = npt.NDArray[np.float64]
+STATUS = ("armed", "landed", "nav_state", "failsafe", "mission_finished")
+MOTION = ("pos_ned", "vel_ned", "q_bn", "est_pos_ned", "pos_sp_ned", "vel_sp_ned", "yaw_sp")
+"""Columns of the log that are used here."""
 
 
 @dataclass(frozen=True)
 class Missed:
-    """A request that failed: the outcome, what was requested and when, and why it failed."""
+    """A request that failed: its name, what was requested and when, and why it failed."""
 
-    word: str
+    name: str
     asked: str
     why: str
 
@@ -59,27 +79,31 @@ def first_missed(
         requests: The rows of the log with requests, by their name.
         takeover_between: Returns the failsafe that took over in one row or later, and before another one.
     """
-    events = sorted((int(row), name) for name, rows in requests.items() for row in rows)
+    events = sorted({(int(row), name) for name, rows in requests.items() for row in rows})
     if not events or events[0][0] == events[-1][0] or any(each not in log for each in ("armed", "pos_ned", "vel_ned")):
         return None
+    log = log.load((*STATUS, *MOTION))
     given = {row_of(log, row): row for row in guiding(log, commands)}
     in_charge = {row_of(log, row): row.result.failsafe for row in commands if row.result.failsafe}
-    for number, (at, name) in enumerate(events):
-        until = next((row for row, _ in events[number:] if row > at), None)
-        if until is None:
+    history, missions = _History(log), _Missions(log, commands, requests[MISSION])
+    rows = sorted({row for row, _ in events})
+    untils, since = dict(pairwise(rows)), None
+    for at, name in events:
+        if (until := untils.get(at)) is None:
             break
         command = given.get(at) if name == GUIDED else None
-        if name == MISSION and any(each == name for _, each in events[number + 1 :]):
-            continue
-        part = _Segment(log, at, until, name)
+        part = _Segment(history, at, until, name)
+        since = part.start if since is None or not history.is_armed(since, part.start) else since
         taken = takeover_between(part.judged_from, until)
         if taken is None and until in in_charge:  # there was no row in between
             taken = Takeover(in_charge[until], (), until, 0)
-        if name == MISSION and _is_finished(log, at, until if taken is None else taken.row + 1):
+        if name == MISSION and missions.is_excused(at, until if taken is None else taken.row + 1):
             continue
-        if why := _why_missed(part, taken, command, commands):
+        if why := _why_missed(part, since, taken, command, commands):
             asked = f"{REQUESTS[name]} was requested" if name in REQUESTS else f"{_name(command)} was commanded"
-            return Missed(WORDS.get(name, NOT_OBEYED), f"{asked} at {int(log.time_us[at]) / 1e6:.2f} s", why)
+            return Missed(name, f"{asked} at {int(log.time_us[at]) / 1e6:.2f} s", why)
+        if part.is_long or (name == GUIDED and command is None):
+            since = None
     return None
 
 
@@ -87,17 +111,56 @@ def _name(command: CommandRow | None) -> str:
     return PILOT if command is None else name_of(command)
 
 
-def _is_finished(log: Log, at: int, until: int) -> bool:
-    ends = raised_rows(log["mission_finished"]) if "mission_finished" in log else np.zeros(0, np.int64)
-    return bool(((ends >= at) & (ends < until)).any())
+class _Missions:
+    """The missions of a flight: when they were requested, uploaded and finished."""
+
+    def __init__(self, log: Log, commands: Sequence[CommandRow], requests: npt.NDArray[np.int64]) -> None:
+        self._requests: list[int] = requests.tolist()
+        self._ends = raised_rows(log["mission_finished"]) if "mission_finished" in log else np.zeros(0, np.int64)
+        uploads = [row for row in commands if isinstance(row.command, SetMission | ClearMission)]
+        uploads = [row for row in uploads if row.result.is_accepted]
+        self._rows = [row_of(log, row) for row in uploads]
+        self._items = [getattr(row.command, "items", ()) for row in uploads]
+
+    def is_excused(self, at: int, until: int) -> bool:
+        """Return whether the mission requested in a row was finished before another one, or is requested again."""
+        if ((self._ends >= at) & (self._ends < until)).any():
+            return True
+        later = self._requests[bisect_right(self._requests, at) :]
+        return any(self._items_in(row) == self._items_in(at) for row in later)
+
+    def _items_in(self, row: int) -> object:
+        """Return the items of the mission in a row; None if it is the spec's."""
+        uploads = bisect_right(self._rows, row)
+        return self._items[uploads - 1] if uploads else None
+
+
+class _History:
+    """When a vehicle was armed and in the air, and how it followed its setpoints."""
+
+    def __init__(self, log: Log) -> None:
+        self.log = log
+        self.following = Following(log)
+        self._disarmed = last_rows(log["armed"] == 0)
+        self._airborne = last_rows(log["landed"] == 0) if "landed" in log else None
+
+    def is_armed(self, first: int, last: int) -> bool:
+        """Return whether the vehicle was armed in all rows from one to another."""
+        return bool(self._disarmed[last] < first)
+
+    def last_airborne(self, first: int, end: int) -> int:
+        """Return the last row in the air before `end`; the last row if there is none or it is unknown."""
+        last = end - 1 if self._airborne is None else int(self._airborne[end - 1])
+        return last if last >= first else end - 1
 
 
 class _Segment:
     """The part of a flight from a request until the next one, in rows of the log in which the vehicle was armed."""
 
-    def __init__(self, log: Log, at: int, until: int, name: str) -> None:
+    def __init__(self, history: _History, at: int, until: int, name: str) -> None:
+        log = history.log
         armed = log["armed"]
-        self.log, self.at, self.until, self.name = log, at, until, name
+        self.history, self.log, self.at, self.until, self.name = history, log, at, until, name
         self.start = at + int(armed[at:until].argmax())
         self.end = self.start + int(np.append(armed[self.start : until], 0).argmin())
         if name == SETPOINTS and "nav_state" in log:
@@ -127,39 +190,41 @@ class _Segment:
 
     @property
     def is_long(self) -> bool:
-        """Whether it lasted long enough to be judged."""
-        if self.end <= self.start:
-            return False
-        is_grounded = "landed" in self.log and bool(self.log["landed"][self.start])
-        return int(self.time_us[-1] - self.time_us[0]) >= (GROUNDED_US if is_grounded else STALLED_US)
+        """Whether it lasted long enough to be judged on its own."""
+        return self.end > self.start and self.is_long_since(self.start, self.end - 1)
+
+    def is_long_since(self, first: int, last: int) -> bool:
+        """Return whether the time from a row to another is long enough to judge."""
+        is_grounded = "landed" in self.log and bool(self.log["landed"][first])
+        return int(self.log.time_us[last]) - int(self.log.time_us[first]) >= (
+            GROUNDED_US if is_grounded else STALLED_US
+        )
+
+    def departure(self, since: int) -> str:
+        """Return how the vehicle left its setpoints after a row; empty if it followed them until it was down."""
+        last = self.history.last_airborne(since, self.end)
+        return self.history.following.departure(since, last + 1) if self.is_long_since(since, last) else ""
 
 
 def _why_missed(
-    part: _Segment, taken: Takeover | None, command: CommandRow | None, commands: Sequence[CommandRow]
+    part: _Segment, since: int, taken: Takeover | None, command: CommandRow | None, commands: Sequence[CommandRow]
 ) -> str:
-    """Return why the request of a part failed; empty if it did not."""
-    if command is not None and command.result.goal is None:
-        command = None  # there is nothing to reach
+    """Return why the request of a part failed; empty if it did not. Its setpoints are judged since a row."""
+    has_goal = command is not None and command.result.goal is not None
     if taken is not None and not (part.name == SETPOINTS and taken.failsafe == LOST):
         part.end = min(part.end, taken.row)
-        if command is not None and part.end > part.start and _is_reached(part, command, commands):
+        if command is not None and has_goal and part.end > part.start and _is_reached(part, command, commands):
             return ""
         when = f"at {taken.time_s:.2f} s with {taken.mode}" if taken.modes else f"before {part.end_s:.2f} s"
         return f"{taken.name} took over {when}"
-    if not part.is_long:
+    if part.end <= part.start or (part.name == GUIDED and command is None):
+        return ""  # a pilot flew
+    left = part.departure(since)
+    if command is None or not has_goal or not (left or part.is_long):
+        return left
+    if _is_reached(part, command, commands):
         return ""
-    if part.name != GUIDED:
-        return _departure(part)
-    if command is None or _is_reached(part, command, commands):
-        return ""
-    return _stall(part, command, commands) or _departure(part)
-
-
-def _departure(part: _Segment) -> str:
-    """Return how the vehicle left its setpoints before it was on the ground; empty if it did not."""
-    if "landed" in part.log and not (landed := part.log["landed"][part.rows]).all():
-        part.end = part.start + int(np.flatnonzero(landed == 0)[-1]) + 1
-    return departure(part.log, part.rows, is_streamed=part.name == SETPOINTS) if part.is_long else ""
+    return (_stall(part, command, commands) if part.is_long else "") or left
 
 
 # -- goals of commands -----------------------------------------------------------------------------------------------

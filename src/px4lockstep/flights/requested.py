@@ -14,8 +14,8 @@ from px4lockstep.log.changes import raised_rows
 from px4lockstep.log.log import Log
 from px4lockstep.scenario.setpoint_rows import TRAJECTORY
 
-MISSION, SETPOINTS = "mission", "setpoints"
-REQUESTS = {MISSION: "the mission", "return": "a return", "land": "a landing", SETPOINTS: "setpoint mode"}
+MISSION, RETURN, LAND, SETPOINTS = "mission", "return", "land", "setpoints"
+REQUESTS = {MISSION: "the mission", RETURN: "a return", LAND: "a landing", SETPOINTS: "setpoint mode"}
 """Requests with their names in messages; all but setpoint mode have a log column."""
 LOST = 6
 """Number of the failsafe after a loss of setpoints."""

@@ -15,6 +15,10 @@ OTHER = 5
 """Number of a failsafe whose reason is unknown."""
 
 
+STATUS = ("nav_state", "failsafe", "armed", "mission_item")
+"""Columns of the log that show whether a failsafe took over."""
+
+
 @dataclass(frozen=True)
 class Takeover:
     """A failsafe that changed the mode: its number, times and numbers of the modes, row of the log, mission item."""
@@ -51,7 +55,7 @@ class Takeover:
 
 def mode_changes(log: Log) -> npt.NDArray[np.int64]:
     """Return the rows in which the mode of an armed vehicle changed; none if the log does not show failsafes."""
-    if any(name not in log for name in ("nav_state", "failsafe", "armed", "mission_item")):
+    if any(name not in log for name in STATUS):
         return np.zeros(0, np.int64)
     rows = changed_rows(log["nav_state"])
     found: npt.NDArray[np.int64] = rows[log["armed"][rows] != 0]
