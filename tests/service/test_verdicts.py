@@ -634,6 +634,31 @@ def test_a_return_or_a_landing_that_was_blown_away_is_not_excused(flown, command
     assert "had not followed its setpoints since" in outcome.reason
 
 
+def test_a_landing_that_was_blown_away_may_come_back(flown):
+    """It flies back in a calm, faster than its setpoint, and lands where it was requested. Another flight follows."""
+    flown.take_off(14.0)
+    flown.give_all(Land())
+    flown.fly(6.0)
+    flown.give_all(STORM)
+    flown.fly(5.0)
+    assert flown.status.pos_ned[1] > 10.0
+    flown.give_all(STILL)
+    flown.until(lambda status: not status.armed, 30.0)
+    assert math.hypot(*flown.status.pos_ned[:2]) < 1.0
+    flown.take_off(8.0)
+    assert landed(flown).word == "flown"
+
+
+def test_a_hold_that_was_blown_away_is_not_excused(flown):
+    flown.take_off(8.0)
+    flown.give_all(Hold(), STORM)
+    flown.fly(12.0)
+    flown.give_all(STILL)
+    outcome = landed(flown)
+    assert outcome.word == "command not obeyed"
+    assert "Hold was commanded" in outcome.reason
+
+
 def test_the_verdict_on_a_replay_with_an_uploaded_mission_is_the_same(tmp_path):
     """It lands elsewhere than the mission of the spec; before, another one was broken off."""
     with Flown(record=tmp_path, plots=False, overrides=CALM) as flown:

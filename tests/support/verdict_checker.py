@@ -120,7 +120,8 @@ def is_astray(log, first):
         end = max(row for row in range(first, end) if not landed[row]) + 1
     if time_us[end - 1] - time_us[first] < least_us:
         return False
-    off, turn, state, then, since, lately = log["pos_ned"] - log["pos_sp_ned"], turns(log), False, 0, 0, 0
+    off, turn, state = log["pos_ned"] - log["pos_sp_ned"], turns(log), False
+    then = since = lately = shortly = 0
     slow, twist, heading = {}, {}, np.unwrap(log["yaw_sp"])[:, None]
     for row in range(end):
         while time_us[then + 1 if then < row else then] <= time_us[row] - 5_000_000:
@@ -140,6 +141,9 @@ def is_astray(log, first):
         flown, wanted = (log[name][lately : row + 1].mean(axis=0) for name in ("vel_ned", "vel_sp_ned"))
         slow[row] = length(flown - wanted)
         is_slow = slow[row] > max(1.0, 0.5 * length(wanted)) + faster
+        while time_us[shortly + 1 if shortly < row else shortly] <= time_us[row] - 2_000_000:
+            shortly += 1
+        is_slow = is_slow and length(off[row]) >= length(log["pos_ned"][shortly] - log["pos_sp_ned"][row]) - 0.5
         rise, planned = (-5.0 * log[name][since : row + 1, 2].mean() for name in ("vel_ned", "vel_sp_ned"))
         twist[row] = turn[lately : row + 1].mean()
         is_turned = twist[row] > 30.0 + math.degrees(turned)

@@ -2,10 +2,10 @@
 
 A vehicle is off its setpoints if it is more than 2 m horizontally or 1 m vertically from the position setpoint, plus
 the estimate's error; or if its velocity, as the mean of two seconds, differs by more than 1 m/s and more than half of
-the setpoint's; or if its heading differs by more than 30 degrees. It has left them if it was no nearer to the setpoint
-five seconds later; or if it rose by less than 0.5 m in this time when it should have risen by more than 1 m. All limits
-grow by what the setpoint itself changes in these five seconds, so that a vehicle has this time to follow a step. In
-setpoint mode, velocities count only on axes without a position.
+the setpoint's, and it comes no nearer to the position setpoint; or if its heading differs by more than 30 degrees. It
+has left them if it was no nearer to the setpoint five seconds later; or if it rose by less than 0.5 m in this time when
+it should have risen by more than 1 m. All limits grow by what the setpoint itself changes in these five seconds, so
+that a vehicle has this time to follow a step. In setpoint mode, velocities count only on axes without a position.
 """
 
 from dataclasses import dataclass
@@ -100,6 +100,15 @@ class Following:
         is_off: Flags = far[0] | far[1]
         return _Error(distances_m, is_off, is_off & (distances_m > were_m - APPROACH_M))
 
+    @property
+    def _comes_nearer(self) -> Flags:
+        """Whether the vehicle comes nearer to its position setpoint, at whatever velocity."""
+        places, setpoints = self._log["pos_ned"], self._log["pos_sp_ned"]
+        before = rows_before(self._time_us, MEAN_US)
+        off_m, was_m = (np.linalg.norm(np.nan_to_num(each - setpoints), axis=1) for each in (places, places[before]))
+        found: Flags = off_m < was_m - APPROACH_M
+        return found
+
     def _velocity(self) -> _Error:
         wanted, flown, modes = self._log["vel_sp_ned"], self._log["vel_ned"], self._log.get("nav_state")
         is_given = np.isfinite(wanted)
@@ -110,7 +119,7 @@ class Following:
         means = means_before(wanted, self._time_us, MEAN_US)
         errors_m_s = np.linalg.norm(means_before(flown, self._time_us, MEAN_US) - means, axis=1)
         limits_m_s = np.maximum(SPEED_ERROR_M_S, SPEED_ERROR * np.linalg.norm(means, axis=1)) + changes_m_s
-        is_off: Flags = errors_m_s > limits_m_s
+        is_off: Flags = (errors_m_s > limits_m_s) & ~self._comes_nearer
         rises_m = [-STALLED_US / 1e6 * means_before(each[:, 2], self._time_us, STALLED_US) for each in (flown, wanted)]
         is_low = (rises_m[0] < APPROACH_M) & (rises_m[1] > MIN_RISE_M + STALLED_US / 1e6 * changes_m_s)
         is_nearer = errors_m_s < errors_m_s[self._before] - APPROACH_M_S
@@ -151,9 +160,9 @@ def last_rows(holds: Flags) -> Times:
     return found
 
 
-def rows_before(time_us: Times) -> Times:
-    """Return the row `STALLED_US` before each one; the first one if there is none."""
-    return np.maximum(np.searchsorted(time_us, time_us - STALLED_US, side="right") - 1, 0)
+def rows_before(time_us: Times, during_us: int = STALLED_US) -> Times:
+    """Return the row some time before each one; the first one if there is none."""
+    return np.maximum(np.searchsorted(time_us, time_us - during_us, side="right") - 1, 0)
 
 
 def means_before(values: Numbers, time_us: Times, during_us: int) -> Any:

@@ -32,6 +32,7 @@ from px4lockstep.flights.following import (
 )
 from px4lockstep.flights.guided import (
     GUIDED,
+    NAMES,
     PILOT,
     SLOW,
     distances,
@@ -45,7 +46,7 @@ from px4lockstep.flights.requested import LOST, MEAN_US, MISSION, REQUESTS, SETP
 from px4lockstep.flights.takeover import Takeover
 from px4lockstep.log.changes import raised_rows
 from px4lockstep.log.log import Log
-from px4lockstep.scenario.commands import ClearMission, CommandRow, SetMission
+from px4lockstep.scenario.commands import ClearMission, CommandRow, Hold, SetMission
 
 GROUNDED_US = round(TAKEOFF_S * 1e6)
 """Time that a vehicle on the ground has to begin."""
@@ -219,6 +220,8 @@ def _why_missed(
         return f"{taken.name} took over {when}"
     if part.end <= part.start or (part.name == GUIDED and command is None):
         return ""  # a pilot flew
+    if command is not None and name_of(command) == NAMES[Hold]:
+        return part.departure(part.start)  # its goal is where it was given, so it was there
     left = part.departure(since)
     if command is None or not has_goal or not (left or part.is_long):
         return left
