@@ -649,6 +649,19 @@ def test_a_landing_that_was_blown_away_may_come_back(flown):
     assert landed(flown).word == "flown"
 
 
+@pytest.mark.parametrize("kind", ["place", "orbit", "flown orbit"])
+def test_a_goal_that_a_storm_passes_is_not_reached(flown, kind):
+    """It carries the vehicle over the place or the circle, or away from a circle that was flown."""
+    flown.take_off(8.0)
+    place = GoTo(*flown.place(0.0, 12.0, 8.0))
+    flown.give_all(place if kind == "place" else Orbit(15.0, 3.0, 0, *flown.place(0.0, 0.0, 8.0)))
+    flown.fly(20.0 if kind == "flown orbit" else 0.5)
+    flown.give_all(STORM)
+    flown.fly(12.0)
+    flown.give_all(STILL)
+    assert landed(flown).word == "command not obeyed"
+
+
 def test_a_hold_that_was_blown_away_is_not_excused(flown):
     flown.take_off(8.0)
     flown.give_all(Hold(), STORM)

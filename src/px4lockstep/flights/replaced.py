@@ -23,6 +23,7 @@ import numpy.typing as npt
 from px4lockstep.autopilots.requests import OFFBOARD_MODE
 from px4lockstep.flights.following import (
     APPROACH_M,
+    APPROACH_M_S,
     STALLED_US,
     Following,
     Numbers,
@@ -52,6 +53,8 @@ GROUNDED_US = round(TAKEOFF_S * 1e6)
 """Time that a vehicle on the ground has to begin."""
 CLEARED_US = 1_000_000
 """Time after a request within which a failsafe that was there before is cleared."""
+STAY_US = 1_000_000
+"""Time for which a vehicle must be at its goal; a storm may carry it through."""
 STATUS = ("armed", "landed", "nav_state", "failsafe", "mission_finished")
 MOTION = ("pos_ned", "vel_ned", "q_bn", "est_pos_ned", "pos_sp_ned", "vel_sp_ned", "yaw_sp")
 """Columns of the log that are used here."""
@@ -99,11 +102,12 @@ def first_missed(
         if taken is None and until in in_charge:  # there was no row in between
             taken = Takeover(in_charge[until], (), until, 0)
         if name == MISSION and missions.is_excused(at, until if taken is None else taken.row + 1):
+            since = since if taken is None else None
             continue
         if why := _why_missed(part, since, taken, command, commands):
             asked = f"{REQUESTS[name]} was requested" if name in REQUESTS else f"{_name(command)} was commanded"
             return Missed(name, f"{asked} at {int(log.time_us[at]) / 1e6:.2f} s", why)
-        if part.is_long or (name == GUIDED and command is None):
+        if part.is_long or part.end < until or (name == GUIDED and command is None):
             since = None
     return None
 
@@ -234,8 +238,14 @@ def _why_missed(
 
 
 def _is_reached(part: _Segment, command: CommandRow, commands: Sequence[CommandRow]) -> bool:
+    """Return whether the vehicle was at a place, or at last on a circle, for a second."""
     _, is_there, is_slow = _approach(part, command, commands)
-    return bool((is_there & ~is_slow).any())
+    time_us, goal = part.time_us, command.result.goal
+    stays = means_before((is_there & ~is_slow).astype(np.float64), time_us, STAY_US) == 1.0
+    since_us = int(time_us[0]) + STAY_US
+    if goal is not None and goal.radius_m:
+        since_us = max(since_us, int(time_us[-1]) - STALLED_US)
+    return bool(stays[time_us >= since_us].any())
 
 
 def _approach(
@@ -256,5 +266,8 @@ def _stall(part: _Segment, command: CommandRow, commands: Sequence[CommandRow]) 
         return ""  # on its way
     end_s = int(part.time_us[-1]) / 1e6
     if is_there[-1]:
+        speeds_m_s = np.linalg.norm(part.log["vel_ned"][part.rows, :2], axis=1)
+        if speeds_m_s[-1] > speeds_m_s[rows_before(part.time_us, MEAN_US)[-1]] + APPROACH_M_S:
+            return ""  # it gains speed
         return f"the vehicle had not flown its circle at {end_s:.2f} s"
     return f"the vehicle was {off_m[-1]:.1f} m from its goal at {end_s:.2f} s, and came no nearer"
