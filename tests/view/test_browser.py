@@ -18,6 +18,9 @@ pytestmark = pytest.mark.process
 
 TIME = "#px4lockstep-time"
 OVER = "() => { const r = document.querySelector('.u-over').getBoundingClientRect(); return [r.left, r.width]; }"
+IS_GRID = """(() => { let found = false; window.__viserMutable.scene.traverseVisible(
+    node => { found ||= node.material?.uniforms?.shadowOpacity !== undefined; }); return found; })()"""
+"""Whether the ground is drawn as a plane that shows shadows."""
 FRAME = """() => new Promise(done => requestAnimationFrame(first => requestAnimationFrame(
     second => requestAnimationFrame(third => done((third - first) / 2)))))"""
 """Milliseconds that the browser takes for a frame: here it has no graphics card and shares the processor."""
@@ -99,6 +102,12 @@ def test_play_moves_the_vehicle_the_cursor_follows_events_jump_and_keys_work(bro
         entry.fill("4.567891")
         entry.press("Enter")
         wait_for_time(page, "4.567891 s")
+
+        page.get_by_role("tab", name="View").click()
+        page.get_by_role("checkbox", name="Shadows").check()
+        page.wait_for_function(IS_GRID)
+        page.get_by_role("checkbox", name="Shadows").uncheck()
+        page.wait_for_function(f"!({IS_GRID})")
         assert problems == []
         command.send_signal(signal.SIGINT)
         assert command.wait(60) == 0

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from viewed import made_flight
 
-from px4lockstep.view.track import COLOUR_PART, MAX_POINTS, PLACE_PART, even_rows, simplified, track_rows
+from px4lockstep.view.track import COLOUR_PART, MAX_POINTS, MIN_POINTS, PLACE_PART, even_rows, simplified, track_rows
 
 
 def test_a_straight_flight_at_a_constant_speed_is_one_line():
@@ -39,7 +39,7 @@ def test_a_restless_flight_has_a_limited_number_of_points():
     flight = made_flight(rows=9_000, pos_ned=np.cumsum(random.normal(size=(9_000, 3)), axis=0))
     assert len(track_rows(flight, 50.0)) == MAX_POINTS
     kept = track_rows(flight, 50.0, flights=4)
-    assert len(kept) == MAX_POINTS // 4
+    assert len(kept) == max(MIN_POINTS, MAX_POINTS // 4)
     assert (kept[0], kept[-1]) == (0, 8_999)
     assert len(even_rows(flight, 2)) == MAX_POINTS
 

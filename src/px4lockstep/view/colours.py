@@ -8,6 +8,7 @@ import numpy.typing as npt
 from px4lockstep.plots.looks import MOTOR_COLOURS
 
 Array = npt.NDArray[Any]
+Colour = tuple[int, int, int]
 
 SCALE = np.array(
     [
@@ -20,6 +21,9 @@ NO_VALUE = (150, 150, 150)
 INK, PAPER = (38, 50, 66), (247, 248, 250)
 ACCENT, GHOST, WIND, FENCE, FAULT = (210, 74, 18), (70, 90, 120), (30, 154, 168), (60, 60, 60), (179, 0, 27)
 EVENT, RALLY = (90, 100, 115), (23, 64, 127)
+GROUND: tuple[Colour, Colour, Colour] = (205, 211, 219), (160, 169, 182), (255, 255, 255)
+"""Cells and sections of the grid, and the background of viser's page into which they fade."""
+GROUND_DARK: tuple[Colour, Colour, Colour] = (58, 62, 68), (88, 94, 103), (20, 20, 20)
 
 
 def rgb(text: str) -> tuple[int, int, int]:

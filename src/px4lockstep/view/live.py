@@ -12,12 +12,13 @@ from px4lockstep.spec.spec import Spec
 from px4lockstep.view import colours
 from px4lockstep.view.flown import SLOWER, USUAL_SPEED_RAD_S, Pose
 from px4lockstep.view.frames import to_scene
+from px4lockstep.view.ground import Ground
 from px4lockstep.view.lines import add_lines
 from px4lockstep.view.page import BOX
 from px4lockstep.view.scene import WORLD, WindNode, aim
 from px4lockstep.view.server import DEFAULT_PORT, HOST, start_server, stop_server
 from px4lockstep.view.shape import shape_of
-from px4lockstep.view.surroundings import add_ground, light_scene
+from px4lockstep.view.surroundings import light_scene
 from px4lockstep.view.track import simplified
 from px4lockstep.view.vehicle import VehicleNode
 
@@ -59,7 +60,7 @@ class LiveView:
         light_scene(scene)
         self._world = scene.add_frame(WORLD, show_axes=False)
         half = np.full(3, 0.5 * EXTENT_M)
-        add_ground(scene, f"{WORLD}/ground", -half, half, EXTENT_M)
+        Ground(scene, f"{WORLD}/ground", -half, half, EXTENT_M)
         self._vehicle = VehicleNode(scene, f"{WORLD}/vehicle", self._shape, scale=scale)
         self._wind = WindNode(scene, f"{WORLD}/wind", self._shape, scale)
         self._status = gui.add_html("")

@@ -101,9 +101,9 @@ def octahedron() -> Mesh:
 
 
 def ball(detail: int = 2) -> Mesh:
-    """Return a sphere of radius 1 m."""
-    up = np.linspace(-0.5 * np.pi, 0.5 * np.pi, 4 * detail + 1)
-    return _revolved(np.stack((np.cos(up), np.sin(up)), axis=1), 8 * detail)
+    """Return a sphere of radius 1 m; with detail 0, of as few triangles as still look round at 4 pixels."""
+    up = np.linspace(-0.5 * np.pi, 0.5 * np.pi, max(3, 4 * detail) + 1)
+    return _revolved(np.stack((np.cos(up), np.sin(up)), axis=1), max(6, 8 * detail))
 
 
 def cube() -> Mesh:

@@ -149,7 +149,7 @@ class FlightPage:
         )
         inbox.on(size, self.set_scale)
         shadows = gui.add_checkbox("Shadows", False, hint="Slow without a graphics card")
-        inbox.on(shadows, lambda is_on: self._server.scene.configure_default_lights(cast_shadow=is_on))
+        inbox.on(shadows, self._set_shadows)
         names = ("Thrust arrows", "Setpoint", "Wind", "Events")
         self._layers = [gui.add_checkbox(name, True) for name in names]
         for box in self._layers:
@@ -217,6 +217,10 @@ class FlightPage:
         thrust, target, wind, marks = (box.value for box in self._layers)
         self.scene.set_layers(thrust=thrust, target=target, wind=wind, marks=marks)
         self._shown_us = None
+
+    def _set_shadows(self, is_on: bool) -> None:
+        self._server.scene.configure_default_lights(cast_shadow=is_on)
+        self.scene.ground.receive_shadows(is_on)
 
     @property
     def is_playing(self) -> bool:

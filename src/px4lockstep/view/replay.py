@@ -50,7 +50,7 @@ def replay_html(
     times_us = frame_times_us(first_us, last_us, fps)
     server = start_server()
     try:
-        scene = FlightScene(server, flights, colour_by=colour_by or (SPEED if len(flights) == 1 else RUN))
+        scene = FlightScene(server, flights, colour_by=colour_by or (SPEED if len(flights) == 1 else RUN), dark=dark)
         scene.show_time(first_us)
         serializer = server.get_scene_serializer()
         for before_us, time_us in zip(times_us[:-1].tolist(), times_us[1:].tolist(), strict=True):

@@ -14,9 +14,10 @@ from px4lockstep.campaigns.result_rows import PASSED
 from px4lockstep.campaigns.results_table import Results, is_numeric, numbers_of
 from px4lockstep.flights.outcome import is_success
 from px4lockstep.view import colours, meshes
+from px4lockstep.view.ground import round_below
 from px4lockstep.view.lines import add_lines
 from px4lockstep.view.scene import aim
-from px4lockstep.view.surroundings import light_scene, round_below
+from px4lockstep.view.surroundings import light_scene
 
 Array = npt.NDArray[Any]
 

@@ -15,12 +15,12 @@ from px4lockstep.plots.panels.marks import Marks, numbered
 from px4lockstep.view import colours, meshes
 from px4lockstep.view.flown import Pose, ViewedFlight
 from px4lockstep.view.frames import above, to_scene
+from px4lockstep.view.ground import Ground
 from px4lockstep.view.lines import add_lines
 from px4lockstep.view.shape import VehicleShape
 from px4lockstep.view.surroundings import (
     add_ceiling,
     add_fence,
-    add_ground,
     add_rally_points,
     add_waypoints,
     light_scene,
@@ -41,6 +41,8 @@ FIELD_OF_VIEW_RAD = 0.75
 """Vertical angle of the camera; the default of viser is wide and distorts."""
 NEAR_PART = 0.5
 """How far around the tracks fences and rally points belong to the scene, as a fraction of the width of the tracks."""
+TRACK_PX = 2.8
+"""Thickness of tracks [pixels]."""
 MIN_DASHED = 12
 """Pieces of a track below which it is solid."""
 WIND_S = 0.2
@@ -55,10 +57,17 @@ class FlightScene:
         flights: The flights.
         colour_by: What the tracks are coloured by: `speed`, `error` or `run`.
         scale: How much larger than they are vehicles are drawn; by default, so that they can be seen.
+        dark: Whether the background is dark.
     """
 
     def __init__(
-        self, server: Any, flights: Sequence[ViewedFlight], *, colour_by: str = SPEED, scale: float | None = None
+        self,
+        server: Any,
+        flights: Sequence[ViewedFlight],
+        *,
+        colour_by: str = SPEED,
+        scale: float | None = None,
+        dark: bool = False,
     ) -> None:
         self._scene, self.flights = server.scene, tuple(flights)
         self.world = self._scene.add_frame(WORLD, show_axes=False)
@@ -68,7 +77,7 @@ class FlightScene:
         widest_m = max(flight.shape.span_m for flight in self.flights)
         self.scale = max(1.0, VISIBLE_PART * self.extent_m / widest_m) if scale is None else scale
         self.colour_by = colour_by
-        add_ground(self._scene, f"{WORLD}/ground", self.low, self.high, self.extent_m)
+        self.ground = Ground(self._scene, f"{WORLD}/ground", self.low, self.high, self.extent_m, dark=dark)
         self._tracks: list[Any] = []
         self._rows: list[Array] = []  # of each flight, the rows of the points of its track
         self._vehicles: list[VehicleNode] = []
@@ -88,7 +97,7 @@ class FlightScene:
         rows = even_rows(flight, count) if dashes_of(i) else track_rows(flight, self.extent_m, count)
         self._rows.append(rows)
         segments = _segments(to_scene(flight.pos_ned[rows]), i)
-        self._tracks.append(add_lines(self._scene, f"{name}-track", segments, self._track_colours(i, flight), 3.5))
+        self._tracks.append(add_lines(self._scene, f"{name}-track", segments, self._track_colours(i, flight), TRACK_PX))
         if i == 0 or flight.waypoints != self.flights[0].waypoints or shift != self.flights[0].shift_ned:
             size_m = 0.006 * self.extent_m
             add_waypoints(self._scene, f"{name}-waypoints", flight.waypoints, shift, size_m)

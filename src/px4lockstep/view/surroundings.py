@@ -1,6 +1,5 @@
-"""What surrounds a track: ground with north arrow, waypoints, fence and rally points."""
+"""What surrounds a track: light, waypoints, fence and rally points."""
 
-import math
 from collections.abc import Mapping
 from typing import Any
 
@@ -18,48 +17,14 @@ Place = tuple[float, float, float]
 CORNERS_OF_CIRCLE = 72
 CEILING_CELLS = 4
 MAX_ROUND = 12
-"""Waypoints that are round balls; many are made of a quarter of the triangles."""
+"""Waypoints that are round balls; many are made of an eighth of the triangles."""
 SAME_M = 0.5
 """Distance below which waypoints share a mark."""
-
-
-def add_ground(scene: Any, name: str, low: Array, high: Array, extent_m: float) -> None:
-    """Add the ground at home's altitude with a grid of round cells, and an arrow to the north at home."""
-    cell_m = round_below(extent_m / 8.0)
-    middle = 0.5 * (low + high)
-    width_m = cell_m * float(np.ceil(3.2 * extent_m / cell_m))
-    snapped = np.round(middle / cell_m) * cell_m
-    scene.add_grid(
-        name,
-        width_m,
-        width_m,
-        cell_size=cell_m,
-        section_size=5.0 * cell_m,
-        cell_color=(214, 219, 226),
-        section_color=(170, 178, 190),
-        plane_color=(236, 239, 243),
-        plane_opacity=1.0,
-        shadow_opacity=0.18,
-        fade_distance=4.5 * extent_m,
-        fade_from="camera",
-        position=(snapped[0], snapped[1], 0.0),
-    )
-    far_m, thin_m = 0.12 * extent_m, 0.0022 * extent_m
-    ends = np.array([[(0.0, 0.0, thin_m), (0.0, far_m, thin_m)]])
-    look = {"shaft_radius": thin_m, "head_radius": 3.0 * thin_m, "head_length": 8.0 * thin_m}
-    scene.add_arrows(f"{name}-north", ends, colours.INK, **look)
-    scene.add_label(f"{name}-north/label", f"N, cell {cell_m:g} m", position=(0.0, 1.06 * far_m, 0.0))
 
 
 def light_scene(scene: Any) -> None:
     """Light the scene from the sky and the ground."""
     scene.add_light_hemisphere("/sky", sky_color=(255, 255, 255), ground_color=(190, 190, 185), intensity=1.6)
-
-
-def round_below(value: float) -> float:
-    """Return the largest of 1, 2 and 5 times a power of ten that is not above a value."""
-    power = math.pow(10.0, math.floor(math.log10(value)))
-    return max(step * power for step in (1.0, 2.0, 5.0) if step * power <= value * (1.0 + 1e-9))
 
 
 def add_waypoints(scene: Any, name: str, waypoints: Mapping[int, Place], shift: Place, size_m: float) -> None:
@@ -78,7 +43,7 @@ def add_waypoints(scene: Any, name: str, waypoints: Mapping[int, Place], shift: 
     places = np.array([where for where, _ in groups])
     posts = np.stack((places, places * (1.0, 1.0, 0.0)), axis=1)
     add_lines(scene, f"{name}-posts", posts, (150, 158, 170))
-    ball = meshes.ball(2 if len(places) <= MAX_ROUND else 1)
+    ball = meshes.ball(2 if len(places) <= MAX_ROUND else 0)
     balls = meshes.joined([meshes.Mesh(size_m * ball.vertices + where, ball.faces) for where in places])
     scene.add_mesh_simple(name, *balls, color=(250, 250, 250))
     for i, (where, numbers) in enumerate(groups):

@@ -17,7 +17,7 @@ Rows = npt.NDArray[np.int64]
 
 CANDIDATES = 3_000
 """Points of a flight, evenly in time, from which those of the line are chosen."""
-MAX_POINTS = 320
+MAX_POINTS = 200
 """Points of the lines of all flights, at most."""
 MIN_POINTS = 80
 """Points that one of many flights may have."""
