@@ -175,6 +175,34 @@ def test_a_distant_fence_does_not_shrink_the_track():
     assert alone < fenced < 2.5 * alone
 
 
+def height_panel(figure):
+    """Return the panel of the height, and what its legend says of the fence."""
+    axes = next(axes for axes in figure.axes if axes.get_title(loc="left") == "Height")
+    return axes, [name for name in axes.get_legend_handles_labels()[1] if name.startswith("stay")]
+
+
+@pytest.mark.parametrize("height_m", [15.0, 120.0])
+def test_the_figure_has_limits_of_height_and_distance(height_m):
+    """GF_MAX_VER_DIST is a line in the panel of the height, which becomes at most twice as high; also from a spec."""
+    limits = {"GF_MAX_VER_DIST": height_m, "GF_MAX_HOR_DIST": 60.0, "GF_ACTION": 2}
+    flown = px4lockstep.simulate("x500", overrides={"autopilot.params": limits, "timeline.t_end_s": 20.0})
+    figure = flown.plot()
+    axes, names = height_panel(figure)
+    assert names == [f"stay below {height_m:g} m"]
+    [ceiling] = [line for line in axes.lines if line.get_label() == names[0]]
+    assert set(ceiling.get_ydata()) == {height_m}
+    highest_m = float(-flown.log["pos_ned"][:, 2].min())
+    assert axes.get_ylim()[1] < 2.5 * highest_m
+    assert (axes.get_ylim()[1] > height_m) == (height_m == 15.0)
+    [circle] = figure.axes[0].patches
+    assert (circle.radius, circle.get_label()) == (60.0, "stay inside")
+
+
+def test_without_a_limit_there_is_no_ceiling(breached):
+    """Zones have no height."""
+    assert height_panel(breached.plot())[1] == []
+
+
 def test_exports_and_summaries_of_killed_runs_have_the_breach(breached, tmp_path):
     """Maps and ULog from the summary, or from log and plan without one, as the summary of a run that a signal ended."""
     folder = breached.save(tmp_path / "run", plots=False)

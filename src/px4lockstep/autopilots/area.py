@@ -96,6 +96,12 @@ class Area:
         return HOME if goal == (0.0, 0.0) else "where the return began"
 
 
+def zones_of(area: Area) -> tuple[Zone, ...]:
+    """Return the zones of a fence, with the limit of the distance from home as one of them."""
+    limit = (Zone("GF_MAX_HOR_DIST", True, ((0.0, 0.0),), area.radius_m),) if area.radius_m > 0.0 else ()
+    return (*area.zones, *limit)
+
+
 def area_of(
     mission: object,
     home_lat_deg: float,

@@ -5,12 +5,12 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from px4lockstep.autopilots.area import area_of
 from px4lockstep.errors import InputError, counted
 from px4lockstep.flights.alignment import alignment_by_clock, alignment_of, shifted
 from px4lockstep.flights.folder import SUMMARY, read_log, read_summary
 from px4lockstep.flights.headline import facts_of, title_of
 from px4lockstep.flights.imported import draw_imported, import_report
+from px4lockstep.flights.parameters import flown_area
 from px4lockstep.flights.recorded import SPEC
 from px4lockstep.flights.recording.file import read_recording
 from px4lockstep.flights.replay import replay_of
@@ -34,7 +34,7 @@ def draw_flight(log: Log, spec: Spec, mission: Mission | None, summary: Summariz
     waypoints = mission_waypoints(mission, *home_deg) if mission is not None else {}
     title = title_of(spec.aircraft.name, summary)
     facts = facts_of(spec, None if summary is None else summary.get("digest"))
-    return view.draw(log, title, facts=facts, waypoints=waypoints, area=area_of(mission, *home_deg))
+    return view.draw(log, title, facts=facts, waypoints=waypoints, area=flown_area(spec, mission))
 
 
 def draw_folder(folder: str | Path, log: Log, view: View = WHOLE) -> tuple["Figure", str | None]:

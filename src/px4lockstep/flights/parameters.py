@@ -4,11 +4,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from px4lockstep.autopilots.area import Area, area_of
 from px4lockstep.autopilots.kinds import flown_params
 from px4lockstep.errors import InputError
 from px4lockstep.flights.latest import run_path
 from px4lockstep.flights.recorded import SPEC, recorded_spec
 from px4lockstep.flights.recording.file import read_recording
+from px4lockstep.px4.missions import Mission
 from px4lockstep.px4.parameters import known_parameters, stored
 from px4lockstep.px4.params_files import load_params, shortest
 from px4lockstep.spec.build import build_aircraft
@@ -25,6 +27,12 @@ def parameters_of(spec: Spec) -> dict[str, float | int]:
     found, known = flown_params(spec.autopilot, spec.px4, build_aircraft(spec)), known_parameters()
     typed = {name: stored(known[name], value) if name in known else value for name, value in sorted(found.items())}
     return {name: value if isinstance(value, int) else shortest(value) for name, value in typed.items()}
+
+
+def flown_area(spec: Spec, mission: Mission | None) -> Area:
+    """Return fence and rally points of a spec's flight, with the limits of its PX4 parameters."""
+    params = parameters_of(spec) if spec.autopilot.capabilities.flies else {}
+    return area_of(mission, spec.home.lat_deg, spec.home.lon_deg, params)
 
 
 def read_parameters(source: str | Path) -> dict[str, float | int]:

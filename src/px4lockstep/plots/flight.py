@@ -129,7 +129,8 @@ def plot_flight(
         for row, column, draw, name, unit in PANELS:
             axes = figure.add_subplot(grid[row, column], xlim=limits_s, autoscalex_on=False)
             is_top = (row, column) in TOPS
-            _draw_panel(axes, draw, log, name, unit, NUMBERED_PAD_PT if is_top and marks else PAD_PT)
+            pad_pt = NUMBERED_PAD_PT if is_top and marks else PAD_PT
+            _draw_panel(axes, _with_ceiling(draw, area), log, name, unit, pad_pt)
             if bands:
                 draw_modes(axes, log, named=draw is motion.draw_height)
             draw_marks(axes, marks, is_numbered=is_top)
@@ -155,6 +156,18 @@ def crash_window(log: Log, events: Iterable[FlightEvent]) -> tuple[float, float]
     from_us = min([from_us, *(fault_us - 500_000 for fault_us in recent_us)])
     to_us = min(crash_us + round(1e6 * AFTER_S), int(log.time_us[-1]))
     return max(from_us, int(log.time_us[0])) / 1e6, to_us / 1e6
+
+
+def _with_ceiling(draw: Draw, area: Area | None) -> Draw:
+    """Return the function of a panel; that of the height also draws the largest height of the fence."""
+    if draw is not motion.draw_height or area is None or area.height_m <= 0.0:
+        return draw
+
+    def draw_both(axes: "Axes", log: Log) -> None:
+        motion.draw_height(axes, log)
+        motion.draw_ceiling(axes, area.height_m)
+
+    return draw_both
 
 
 def _draw_panel(axes: "Axes", draw: Draw, log: Log, name: str, unit: str, pad_pt: float) -> None:

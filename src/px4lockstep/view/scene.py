@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from px4lockstep.autopilots.area import zones_of
 from px4lockstep.log.resampling import interpolated
 from px4lockstep.plots.looks import dashes_of, is_drawn
 from px4lockstep.plots.panels.marks import Marks, numbered
@@ -25,7 +26,6 @@ from px4lockstep.view.surroundings import (
     add_waypoints,
     light_scene,
     places_of,
-    zones_of,
 )
 from px4lockstep.view.track import even_rows, track_rows
 from px4lockstep.view.vehicle import LEVEL, VehicleNode

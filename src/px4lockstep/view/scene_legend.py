@@ -2,10 +2,10 @@
 
 import html
 
+from px4lockstep.autopilots.area import zones_of
 from px4lockstep.plots.looks import dashes_px
 from px4lockstep.view import colours
 from px4lockstep.view.scene import RUN, SPEED, FlightScene
-from px4lockstep.view.surroundings import zones_of
 
 BOX = (
     "position:fixed;left:12px;top:12px;z-index:5;max-width:19em;padding:10px 14px;border-radius:8px;color:#1c2733;"

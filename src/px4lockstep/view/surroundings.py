@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from px4lockstep.autopilots.area import Area, Zone
+from px4lockstep.autopilots.area import Area, Zone, zones_of
 from px4lockstep.view import colours, meshes
 from px4lockstep.view.frames import above, to_scene
 from px4lockstep.view.lines import add_lines
@@ -88,12 +88,6 @@ def add_ceiling(scene: Any, name: str, height_m: float, low: Array, high: Array)
     scene.add_mesh_simple(f"{name}-plane", corners, faces, color=(120, 140, 170), opacity=0.12, cast_shadow=False)
     text = f"stay below {height_m:g} m"
     scene.add_label(f"{name}-label", text, position=corners[1], font_screen_scale=0.85, anchor="bottom-center")
-
-
-def zones_of(area: Area) -> tuple[Zone, ...]:
-    """Return the zones of a fence, with the limit of the distance from home as one of them."""
-    limit = (Zone("GF_MAX_HOR_DIST", True, ((0.0, 0.0),), area.radius_m),) if area.radius_m > 0.0 else ()
-    return (*area.zones, *limit)
 
 
 def places_of(area: Area) -> Array:

@@ -16,6 +16,9 @@ if TYPE_CHECKING:
 HEADINGS = {"euler_bn": 2, "yaw_sp": 0}
 """Columns with a heading [rad], and its component."""
 
+CEILING_DASHES = (0, (7.0, 1.6, 1.4, 1.6, 1.4, 1.6))
+"""A dash and two dots, unlike setpoints."""
+
 
 def draw_height(axes: "Axes", log: Log) -> None:
     """Draw the height above the origin, and when waypoints were reached."""
@@ -30,6 +33,13 @@ def draw_height(axes: "Axes", log: Log) -> None:
         axes.plot(
             log.time_s[rows], height_m[rows], "o", ms=5.5, mfc="white", mec="0.15", label="waypoint reached", zorder=5
         )
+
+
+def draw_ceiling(axes: "Axes", height_m: float) -> None:
+    """Draw the largest height of the fence, GF_MAX_VER_DIST; if it is far above the flight, outside the panel."""
+    low, high = axes.get_ylim()
+    axes.axhline(height_m, color="0.2", lw=1.6, ls=CEILING_DASHES, label=f"stay below {height_m:g} m", zorder=1.5)
+    axes.set_ylim(low, max(high, min(height_m, 2.0 * high - low) + 0.05 * (high - low)))
 
 
 def draw_velocity(axes: "Axes", log: Log) -> None:

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from px4lockstep.autopilots.area import Area
+from px4lockstep.autopilots.area import Area, zones_of
 from px4lockstep.errors import InputError
 from px4lockstep.log.log import Log
 from px4lockstep.plots.looks import AXIS_COLOURS
@@ -129,7 +129,7 @@ def _draw_fence(axes: "Axes", area: Area) -> None:
     from matplotlib.patches import Circle, Patch, Polygon
 
     labelled = set()
-    for zone in area.zones:
+    for zone in zones_of(area):
         look: dict[str, Any] = {"fill": False, "ec": "0.2", "lw": 1.6, "zorder": 1.5}
         look |= {"label": "stay inside"} if zone.is_inclusion else {"label": "stay outside", "ls": "--", "hatch": "///"}
         if look["label"] in labelled:
@@ -144,7 +144,7 @@ def _edges(area: Area) -> Vector:
     """Return points on the outermost edges of the zones."""
     found = [
         (north_m + zone.radius_m * sign, east_m + zone.radius_m * sign)
-        for zone in area.zones
+        for zone in zones_of(area)
         for north_m, east_m in zone.points
         for sign in (-1.0, 1.0)
     ]
