@@ -61,3 +61,16 @@ def test_headings_do_not_jump():
         assert np.nanmax(np.abs(np.diff(lines.values[part]))) < 0.3
         assert np.nanmax(lines.values[part]) == pytest.approx(4.0 * np.pi, abs=0.2)
     assert np.nanmax(lines_of([flight], "euler_bn", 0, 1_000_000).values[1]) < 3.2
+
+
+def test_the_number_beside_a_heading_is_that_of_its_curve():
+    """Also with rows without a heading; other columns are as logged."""
+    yaw = np.linspace(0.0, 4.0 * np.pi, 101)
+    wrapped = np.arctan2(np.sin(yaw), np.cos(yaw))
+    wrapped[40] = np.nan
+    flight = made_flight(euler_bn=np.stack((0.1 * np.ones(101), wrapped, wrapped), axis=1), yaw_sp=wrapped)
+    for row in (0, 39, 40, 41, 75, 100):
+        time_us = int(flight.log.time_us[row])
+        heading = "nan" if row == 40 else f"{yaw[row]:.4g}"
+        assert values_at([flight], "yaw_sp", time_us) == heading
+        assert values_at([flight], "euler_bn", time_us) == f"0.1 {wrapped[row]:.4g} {heading}"

@@ -12,18 +12,19 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from px4lockstep.autopilots.area import Area, area_of
+from px4lockstep.autopilots.area import Area
 from px4lockstep.environment.projection import MapProjection
 from px4lockstep.errors import InputError, counted
 from px4lockstep.flights.alignment import Alignment, alignment_by_clock, alignment_of
 from px4lockstep.flights.figure import drawn_name
 from px4lockstep.flights.imported import import_report
-from px4lockstep.flights.parameters import parameters_of
+from px4lockstep.flights.parameters import flown_area
 from px4lockstep.flights.recorded import SPEC
 from px4lockstep.flights.saved import SavedRun
 from px4lockstep.log.events import FlightEvent, events_of
 from px4lockstep.log.log import Log
 from px4lockstep.log.resampling import held, interpolated, interpolated_attitude
+from px4lockstep.plots.panels.motion import HEADINGS, without_jumps
 from px4lockstep.px4.missions import Mission
 from px4lockstep.spec.load import load_spec
 from px4lockstep.spec.spec import Spec
@@ -78,6 +79,23 @@ class ViewedFlight:
     waypoints: dict[int, Place] = field(default_factory=dict)
     shift_us: int = 0
     shift_ned: Place = (0.0, 0.0, 0.0)
+
+    @cached_property
+    def _headings(self) -> dict[str, Array]:
+        return {}
+
+    def table(self, name: str) -> Array:
+        """Return a column as it is plotted, (rows, components): with its heading unwrapped, if it has one."""
+        if name in self._headings:
+            return self._headings[name]
+        table = self.log[name].astype(np.float64).reshape(self.log.rows, -1)
+        if name in HEADINGS:
+            table = self._headings[name] = without_jumps(name, table)
+        return table
+
+    def plotted(self, name: str, row: int) -> Array:
+        """Return the components of a column in a row, as they are plotted; other rows are read for headings only."""
+        return self.table(name)[row] if name in HEADINGS else np.atleast_1d(self.log.part(name, slice(row, row + 1))[0])
 
     @cached_property
     def _rows(self) -> Array:
@@ -226,8 +244,7 @@ def viewed_flight(name: str, log: Log, spec: Spec | None, mission: Mission | Non
     if spec is None:
         count = log["motors"].shape[1] if "motors" in log else 4
         return ViewedFlight(name, log, usual_shape(max(count, 1)))
-    params = parameters_of(spec) if spec.autopilot.capabilities.flies else {}
-    area = area_of(mission, spec.home.lat_deg, spec.home.lon_deg, params)
+    area = flown_area(spec, mission)
     return ViewedFlight(name, log, shape_of(spec), area, {} if mission is None else _waypoints(mission, spec))
 
 

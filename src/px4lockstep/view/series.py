@@ -8,7 +8,6 @@ import numpy.typing as npt
 
 from px4lockstep.log.resampling import held
 from px4lockstep.log.schema import BY_NAME, components
-from px4lockstep.plots.panels.motion import without_jumps
 from px4lockstep.view.flown import ViewedFlight
 
 Array = npt.NDArray[Any]
@@ -42,7 +41,7 @@ def lines_of(flights: Sequence[ViewedFlight], name: str, from_us: int, to_us: in
         if name not in flight.log:
             continue
         rows_us = flight.log.time_us.astype(np.int64) + flight.shift_us
-        table = without_jumps(name, flight.log[name].astype(np.float64).reshape(flight.log.rows, -1))
+        table = flight.table(name)
         ends = components(BY_NAME[name], table.shape[1]) if flight.log[name].ndim == 2 else (name,)
         for k, end in enumerate(ends):
             short = end.removeprefix(f"{name}_")
@@ -53,15 +52,13 @@ def lines_of(flights: Sequence[ViewedFlight], name: str, from_us: int, to_us: in
 
 
 def values_at(flights: Sequence[ViewedFlight], name: str, time_us: int) -> str:
-    """Return the values of a column at a time as text, one part per flight that has it."""
+    """Return the values of a column at a time as text, one part per flight that has it; with headings as plotted."""
     parts = []
     for flight in flights:
         if name in flight.log:
             rows_us = flight.log.time_us.astype(np.int64) + flight.shift_us
             row = int(np.clip(np.searchsorted(rows_us, time_us, side="right") - 1, 0, len(rows_us) - 1))
-            parts.append(
-                " ".join(f"{value:.4g}" for value in np.atleast_1d(flight.log.part(name, slice(row, row + 1))[0]))
-            )
+            parts.append(" ".join(f"{value:.4g}" for value in flight.plotted(name, row)))
     return " | ".join(parts)
 
 
