@@ -7,6 +7,7 @@ import matplotlib as mpl
 import numpy as np
 import pytest
 from campaign_results import MASS, MISSION, WIND, many, results_of, windy
+from grey import confusions
 
 from px4lockstep.campaigns.criteria import CriterionTable as Criterion
 from px4lockstep.campaigns.figure import main_metric, plot_campaign
@@ -129,6 +130,7 @@ def inputs_of(figure):
 def test_the_figure_of_a_campaign(campaign, tmp_path):
     """Each panel has its title; the bytes are identical every time."""
     figure = plot_campaign(campaign)
+    assert confusions(figure) == []
     rate = summary_of(campaign)["pass_rate"]
     ends = f"{100 * rate['low']:.1f} to {100 * rate['high']:.1f} %"
     assert titles(figure) == [
@@ -271,6 +273,7 @@ ODD = {
 def test_unusual_campaigns_are_drawn(results, tmp_path):
     """Without a warning, which is an error here, with panels that fill the page, and with a valid JSON summary."""
     figure = plot_campaign(results)
+    assert confusions(figure) == []
     save_plot(figure, tmp_path / "campaign.png")
     assert all(axes.get_position().width > 0.1 for axes in figure.axes)
     assert all(axes.get_position().height > 0.2 for axes in figure.axes)
@@ -297,6 +300,7 @@ def grid(labels=None, criteria=()):
 def test_a_grid_has_no_panels_of_random_sampling():
     """Neither pass rate with interval, influence nor distributions: each metric that varies over each input."""
     figure = plot_campaign(grid(criteria=[Criterion("m", at_most=4.0)]))
+    assert confusions(figure) == []
     assert titles(figure) == ["Runs by status", "Passed, by part.a", "Passed, by part.b", "", ""]
     assert inputs_of(figure) == ["part.a", "part.b"]
     shares = [text.get_text() for text in figure.axes[1].texts]

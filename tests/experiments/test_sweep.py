@@ -4,6 +4,7 @@ import io
 import math
 
 import pytest
+from grey import confusions
 
 from px4lockstep.campaigns.campaign import Campaign
 from px4lockstep.campaigns.folder import CampaignFolder
@@ -135,7 +136,9 @@ def drawn(figure):
 @pytest.mark.long
 def test_the_line_is_broken_at_points_with_failures(line):
     """They have a cross and, if some flights were flown, a hollow marker."""
-    axes = drawn(line.plot()).axes[0]
+    figure = drawn(line.plot())
+    assert confusions(figure) == []
+    axes = figure.axes[0]
     assert axes.get_xscale() == "log"
     (path,) = [
         own
@@ -154,6 +157,7 @@ def test_the_line_is_broken_at_points_with_failures(line):
 def test_the_map_marks_failures_and_leaves_missing_points_empty(surface):
     """A failed point has no colour, a cross and its outcome."""
     figure = drawn(surface.plot())
+    assert confusions(figure) == []
     axes = figure.axes[0]
     assert (axes.get_xlabel(), axes.get_ylabel()) == ("MC_ROLLRATE_P", "environment.wind")
     shown = axes.images[0].get_array().filled(math.nan)

@@ -5,6 +5,7 @@ import math
 import tomllib
 
 import pytest
+from grey import confusions
 
 from px4lockstep.campaigns.folder import CampaignFolder
 from px4lockstep.campaigns.load import load_campaign
@@ -93,6 +94,7 @@ def test_the_figure_marks_failed_sets(found):
     """They have a cross, and the best cost so far does not change."""
     figure = found.plot()
     figure.savefig(io.BytesIO(), format="png")
+    assert confusions(figure) == []
     search = figure.axes[0]
     (crosses,) = [own for own in search.lines if own.get_marker() == "X"]
     assert list(crosses.get_xdata()) == [1]

@@ -1,13 +1,15 @@
-"""No meaning is in a colour alone: lines of one panel with different colours differ in dashes, markers or widths."""
+"""No meaning is in a colour alone: lines of one panel with different colours differ in dashes, markers or widths.
 
-import itertools
+Figures of campaigns, sweeps and searches are checked where they are tested.
+"""
 
 import numpy as np
 import pytest
-from matplotlib.colors import to_hex
-from matplotlib.lines import Line2D
+from campaign_results import windy
+from grey import confusions
 
 from px4lockstep import simulate
+from px4lockstep.campaigns.figure import plot_campaign
 from px4lockstep.experiments.chirp import chirp
 from px4lockstep.experiments.step import step
 from px4lockstep.experiments.step_figure import plot_steps
@@ -20,33 +22,6 @@ from px4lockstep.plots.overlay import plot_overlay
 pytestmark = pytest.mark.long
 
 COMPONENTS = ["vel_ned", "euler_bn", "motors", "rotor_speed_rad_s", "q_bn", "soc"]
-
-
-def look_of(line):
-    """Return what is left of a line in grey: its dashes, its marker and its width."""
-    marker = str(line.get_marker()) if line.get_marker() not in ("None", None, "") else ""
-    dashes = "none" if line.get_linestyle() == "None" else tuple(line._unscaled_dash_pattern[1] or ())
-    width = 0.0 if dashes == "none" else round(line.get_linewidth(), 2)
-    return dashes, marker, width, to_hex(line.get_markerfacecolor()) == "#ffffff" if marker else False
-
-
-def is_in_lanes(first, second):
-    """Return whether two lines have different parts of the panel, as motors have."""
-    (a, b), (c, d) = ((np.nanmin(own), np.nanmax(own)) for own in (first.get_ydata(), second.get_ydata()))
-    return b < c or d < a
-
-
-def confusions(figure):
-    """Return the pairs of lines of a panel that differ in their colours only."""
-    found = []
-    for axes in figure.axes:
-        lines = [line for line in axes.lines if isinstance(line, Line2D) and len(np.atleast_1d(line.get_ydata()))]
-        for one, other in itertools.combinations(lines, 2):
-            same = look_of(one) == look_of(other) and to_hex(one.get_color()) != to_hex(other.get_color())
-            is_mark = one.get_label() in ("_grid", "_lanes") or other.get_label() in ("_grid", "_lanes")
-            if same and not is_mark and not is_in_lanes(one, other):
-                found.append((axes.get_title(loc="left"), one.get_label(), other.get_label(), look_of(one)))
-    return found
 
 
 @pytest.fixture(scope="module")
@@ -67,6 +42,16 @@ def test_two_lines_of_one_look_are_found(flown):
     axes = next(axes for axes in figure.axes if axes.get_title(loc="left") == "Wind")
     axes.lines[1].set_linestyle(axes.lines[0].get_linestyle())
     assert [name for name, *_ in confusions(figure)] == ["Wind"]
+
+
+def test_two_bars_of_one_look_are_found():
+    """The check itself: bars of campaigns without hatching, and hatched ones."""
+    figure = plot_campaign(windy(60))
+    axes = next(axes for axes in figure.axes if axes.get_title(loc="left") == "energy_wh [Wh]")
+    assert confusions(figure) == []
+    for bar in axes.containers[0]:
+        bar.set_hatch("")
+    assert {name for name, *_ in confusions(figure)} == {"energy_wh [Wh]"}
 
 
 @pytest.mark.parametrize("count", [1, 2, 3, 6, 7, DISTINCT])
