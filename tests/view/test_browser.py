@@ -3,6 +3,7 @@
 import re
 import signal
 import time
+from dataclasses import replace
 
 import pytest
 import viser
@@ -11,8 +12,11 @@ from campaign_files import write_campaign
 from commands import run_command
 from crashed_flight import save_crash
 from scattered import pixel_of_run, write_many_rows
+from viewed import made_flight, served
 
 from px4lockstep import simulate
+from px4lockstep.view.inbox import Inbox
+from px4lockstep.view.page import FlightPage
 
 pytestmark = pytest.mark.process
 
@@ -111,6 +115,27 @@ def test_play_moves_the_vehicle_the_cursor_follows_events_jump_and_keys_work(bro
         assert problems == []
         command.send_signal(signal.SIGINT)
         assert command.wait(60) == 0
+        page.context.close()
+
+
+def test_plots_of_flights_that_start_at_different_times_have_lines(browser):
+    """Where the first flight has no values, the plot has a gap, and still finds its scale: 300 pixels have a colour."""
+    with served() as server:
+        FlightPage(server, Inbox(), [replace(made_flight("late"), shift_us=500_000), made_flight("early")])
+        page, problems = opened(browser, f"http://127.0.0.1:{server.get_port()}")
+        page.wait_for_selector(".uplot canvas")
+        page.wait_for_function(
+            """() => { const canvas = document.querySelector('.uplot canvas');
+                const { data } = canvas.getContext('2d').getImageData(0, 0, canvas.width, canvas.height);
+                let count = 0;
+                for (let i = 0; i < data.length; i += 4) {
+                    const shades = [...data.slice(i, i + 3)];
+                    count += Math.max(...shades) - Math.min(...shades) > 60 && data[i + 3] > 128;
+                }
+                return count > 300; }""",
+            timeout=30_000,
+        )
+        assert problems == []
         page.context.close()
 
 

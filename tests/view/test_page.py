@@ -20,7 +20,7 @@ from px4lockstep.view.frames import to_scene
 from px4lockstep.view.inbox import Inbox
 from px4lockstep.view.loop import run_page
 from px4lockstep.view.page import FlightPage, slider_marks
-from px4lockstep.view.panels import NONE
+from px4lockstep.view.panels import NONE, value_range
 from px4lockstep.view.scene import ERROR, RUN
 from px4lockstep.view.server import start_server
 
@@ -104,6 +104,8 @@ def test_plots_follow_the_time_and_can_be_chosen_while_it_stands_still():
         plots = page._plots
         chart = plots._plots[0]._chart
         assert chart.scales["x"]["range"] == (0.0, 10.0)
+        low, high = chart.scales["y"]["range"]
+        assert low < min(line.min() for line in chart.data[1:]) < max(line.max() for line in chart.data[1:]) < high
         assert "left:40.000%" in plots._plots[0]._cursor.content
         plots.set_window(1_000_000)
         assert chart.scales["x"]["range"] == (3.5, 4.5)
@@ -311,3 +313,12 @@ def test_a_campaign_has_labels_instead_of_keys(tmp_path):
         assert "<td>crashed</td><td><b>no</b>" in page._details.content
         page._choose_title(1, "wind north [m/s]")
         assert server.scene.get_handle_by_name("/scatter/axis-z").text == "wind north [m/s]"
+
+
+def test_the_vertical_axis_has_ends_whatever_the_values():
+    """Before the start of a flight there are none, and a constant line has room around it."""
+    gap = np.array([np.nan, 1.0, 3.0, np.inf])
+    assert value_range((gap,)) == pytest.approx((0.88, 3.12))
+    assert value_range((np.zeros(3),)) == (-0.1, 0.1)
+    assert value_range((np.full(3, 50.0),)) == (45.0, 55.0)
+    assert value_range((np.full(3, np.nan),)) == (-0.1, 0.1)

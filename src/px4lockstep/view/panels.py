@@ -10,6 +10,7 @@ from functools import partial
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from px4lockstep.log.schema import BY_NAME
 from px4lockstep.plots.looks import colour_of, dashes_px, number_of, repeat_of, sign_of
@@ -141,7 +142,10 @@ class _Plot:
             shown += "" if unit == "1" else f" [{unit}]"
             look = {"label": shown, "stroke": colour_of(flight if several else part), "width": width_px}
             series.append(look | {"dash": dashes_px(number, width_px), "points": {"show": False}})
-        scale = {"x": {"time": False, "range": (shown_us[0] / 1e6, shown_us[1] / 1e6)}}
+        scale = {
+            "x": {"time": False, "range": (shown_us[0] / 1e6, shown_us[1] / 1e6)},
+            "y": {"range": value_range(lines.values)},
+        }
         self._chart.data = (lines.time_s, *lines.values)
         self._chart.series, self._chart.scales = tuple(series), scale
         self._over.content = _overlay(self._marks(shown_us))
@@ -172,7 +176,7 @@ class _Plot:
 CURSOR = "position:absolute;top:0;bottom:0;border-left:2px solid #111;margin-left:-1px"
 MARK = "position:absolute;top:0;bottom:0;opacity:0.75"
 NUMBER = "position:absolute;top:-3px;left:2px;font-size:9px;color:#444"
-VALUES = "position:absolute;right:0;top:-14px;max-width:100%;overflow:hidden;white-space:nowrap;"
+VALUES = "position:absolute;right:0;top:-14px;max-width:100%;overflow:hidden;text-overflow:ellipsis;white-space:nowrap;"
 VALUES += "font:10px ui-monospace,monospace;background:rgba(255,255,255,.8)"
 
 
@@ -183,6 +187,15 @@ def _overlay(inside: str) -> str:
         f"right:{INSET_PX[1] + RIGHT_PX}px;top:{INSET_PX[2] + ABOVE_PX}px;height:{HEIGHT_PX - BELOW_PX - ABOVE_PX}px"
     )
     return f'<div style="position:relative;height:0"><div style="{box}">{inside}</div></div>'
+
+
+def value_range(lines: Sequence[npt.NDArray[Any]]) -> tuple[float, float]:
+    """Return the ends of the vertical axis. A plot with NaN, as before the start of a flight, finds none itself."""
+    values = np.concatenate(lines)
+    values = values[np.isfinite(values)]
+    low, high = (float(values.min()), float(values.max())) if len(values) else (0.0, 0.0)
+    room = 0.06 * (high - low) if high > low else 0.1 * max(abs(high), 1.0)
+    return low - room, high + room
 
 
 def slider_place(time_us: int, shown_us: tuple[int, int]) -> str | None:
