@@ -3,6 +3,7 @@
 import io
 import math
 
+import numpy as np
 import pytest
 from grey import confusions
 
@@ -12,7 +13,7 @@ from px4lockstep.campaigns.load import load_campaign
 from px4lockstep.campaigns.result_rows import Row
 from px4lockstep.errors import InputError
 from px4lockstep.experiments.sweep import keys_of_sweep, seeds_of, sweep, tables_of
-from px4lockstep.experiments.sweep_figure import is_logarithmic
+from px4lockstep.experiments.sweep_figure import digits_of, is_logarithmic
 from px4lockstep.experiments.sweep_results import sweep_of
 from px4lockstep.plots.html import CELL
 
@@ -215,3 +216,11 @@ def test_another_campaign_is_not_a_sweep(tmp_path):
     tables["vary"] = [{"key": P, "distribution": "uniform", "low": 0.1, "high": 0.2}]
     with pytest.raises(InputError, match="is not the folder of a sweep"):
         keys_of_sweep(CampaignFolder(tmp_path, load_campaign(tables, 2)))
+
+
+@pytest.mark.parametrize(
+    ("values", "digits"), [([0.0, 2.0], 3), ([0.1370, 0.1378], 5), ([1.0, 1.0], 3), ([1e6, 1e6 + 1e-3], 6)]
+)
+def test_numbers_of_a_map_have_the_digits_that_tell_them_apart(values, digits):
+    """Three, or more where all would be the same."""
+    assert digits_of(np.array([values, [math.nan, values[0]]])) == digits

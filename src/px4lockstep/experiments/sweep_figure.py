@@ -170,6 +170,14 @@ def _draw_map(figure: "Figure", axes: "Axes", found: Sweep, metric: Metric) -> N
     axes.set_yticks(*_ticks(ys))
 
 
+def digits_of(values: npt.NDArray[np.float64]) -> int:
+    """Return how many digits values need to be told apart: three, and up to six if they differ little."""
+    low, high = float(np.nanmin(values)), float(np.nanmax(values))
+    if not high > low:
+        return 3
+    return int(np.clip(math.ceil(math.log10(max(abs(low), abs(high)) / (high - low))) + 2, 3, 6))
+
+
 def _draw_cell(
     axes: "Axes", x: int, y: int, cell: SweepPoint, mean: npt.NDArray[np.float64], metric: str | None, seeds: int
 ) -> None:
@@ -181,7 +189,7 @@ def _draw_cell(
     value = cell.values[metric]
     low, high = np.nanmin(mean) if value.count else 0.0, np.nanmax(mean) if value.count else 1.0
     is_dark = value.count > 0 and value.mean < low + 0.6 * (high - low)
-    text = f"{value.mean:.3g}" if value.count else ""
+    text = f"{value.mean:.{digits_of(mean)}g}" if value.count else ""
     if seeds > 1 and value.count > 1:
         text += f"\n± {value.std:.2g}"
     if cell.is_failed:

@@ -125,7 +125,7 @@ def add_notes(figure: "Figure", notes: str, colour: str = "0.2") -> float:
     """Write notes below the panels; return the height that they take, in inches."""
     left, bottom = EDGE_IN / figure.get_figwidth(), 0.12 / figure.get_figheight()
     width = int((figure.get_figwidth() - 2.0 * EDGE_IN) / (0.54 * TEXT_PT / 72.0))
-    notes = "\n".join(part for line in notes.splitlines() for part in textwrap.wrap(line, width, **KEPT))
+    notes = "\n".join(part.strip() for line in notes.splitlines() for part in textwrap.wrap(line, width, **KEPT))
     place: dict[str, Any] = {"x": left, "y": bottom, "ha": "left", "va": "bottom", "linespacing": 1.45}
     figure.supxlabel(notes, fontsize=TEXT_PT, color=colour, **place)
     return 0.12 + LINE_IN * len(notes.splitlines()) if notes else 0.0
