@@ -1,6 +1,6 @@
 """Panels of the vehicle's motion: height, velocity, attitude, body rates."""
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -9,6 +9,7 @@ from px4lockstep.log.log import Log
 from px4lockstep.plots.looks import AXIS_COLOURS
 from px4lockstep.plots.panels import lines
 from px4lockstep.plots.panels.lines import Vector, draw_components, draw_line, draw_setpoint
+from px4lockstep.plots.style import SMALL_PT
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -18,6 +19,8 @@ HEADINGS = {"euler_bn": 2, "yaw_sp": 0}
 
 CEILING_DASHES = (0, (7.0, 1.6, 1.4, 1.6, 1.4, 1.6))
 """A dash and two dots, unlike setpoints."""
+CEILING_ROOM = 0.14
+"""Space for the text of the ceiling, of the height of the panel."""
 
 
 def draw_height(axes: "Axes", log: Log) -> None:
@@ -36,10 +39,23 @@ def draw_height(axes: "Axes", log: Log) -> None:
 
 
 def draw_ceiling(axes: "Axes", height_m: float) -> None:
-    """Draw the largest height of the fence, GF_MAX_VER_DIST; if it is far above the flight, outside the panel."""
+    """Draw the largest height of the fence, GF_MAX_VER_DIST; if it is far above the flight, as text only."""
     low, high = axes.get_ylim()
-    axes.axhline(height_m, color="0.2", lw=1.6, ls=CEILING_DASHES, label=f"stay below {height_m:g} m", zorder=1.5)
-    axes.set_ylim(low, max(high, min(height_m, 2.0 * high - low) + 0.05 * (high - low)))
+    is_near = height_m <= 2.0 * high - low
+    high = max(high, height_m) if is_near else high
+    high += CEILING_ROOM * (high - low)  # for the text, which is above the line
+    axes.set_ylim(low, high)
+    place: dict[str, Any] = {
+        "ha": "right",
+        "va": "bottom",
+        "fontsize": SMALL_PT,
+        "transform": axes.get_yaxis_transform(),
+    }
+    if is_near:
+        axes.axhline(height_m, color="0.2", lw=1.6, ls=CEILING_DASHES, zorder=1.5)
+        axes.text(0.99, height_m + 0.02 * (high - low), f"stay below {height_m:g} m", **place)
+    else:
+        axes.text(0.99, high - 0.8 * CEILING_ROOM * (high - low), f"stay below {height_m:g} m \u2191", **place)
 
 
 def draw_velocity(axes: "Axes", log: Log) -> None:
