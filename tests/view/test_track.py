@@ -4,7 +4,16 @@ import numpy as np
 import pytest
 from viewed import made_flight
 
-from px4lockstep.view.track import COLOUR_PART, MAX_POINTS, MIN_POINTS, PLACE_PART, even_rows, simplified, track_rows
+from px4lockstep.view.track import (
+    COLOUR_PART,
+    MAX_DASHED,
+    MAX_POINTS,
+    MIN_POINTS,
+    PLACE_PART,
+    even_rows,
+    simplified,
+    track_rows,
+)
 
 
 def test_a_straight_flight_at_a_constant_speed_is_one_line():
@@ -41,7 +50,7 @@ def test_a_restless_flight_has_a_limited_number_of_points():
     kept = track_rows(flight, 50.0, flights=4)
     assert len(kept) == max(MIN_POINTS, MAX_POINTS // 4)
     assert (kept[0], kept[-1]) == (0, 8_999)
-    assert len(even_rows(flight, 2)) == MAX_POINTS
+    assert len(even_rows(flight, 2)) == MAX_DASHED
 
 
 @pytest.mark.parametrize("points", [[[1.0, 2.0]], [[1.0, 2.0], [3.0, 4.0]], [[0.0, 0.0], [5.0, 5.0], [0.0, 0.0]]])

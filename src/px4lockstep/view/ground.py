@@ -1,4 +1,4 @@
-"""The ground at home's altitude: a round grid that fades into the background, with an arrow to the north.
+"""The ground at home's altitude: a round grid that gets lighter towards its edge, with an arrow to the north.
 
 Without a graphics card, a frame takes as long as its pixels and lines: viser's grid, which computes each pixel of a
 plane, took a third of it. The lines of this one are as many as are seen, and share one node with the north arrow.
@@ -80,7 +80,7 @@ class Ground:
 def grid_lines(
     middle: Array, cell_m: float, radius_m: float, shades: tuple[colours.Colour, colours.Colour, colours.Colour]
 ) -> tuple[Array, Array]:
-    """Return the lines of a round grid, (n, 2, 3), and the colours of their ends: they fade towards its edge.
+    """Return the lines of a round grid, (n, 2, 3), and the colours of their ends, towards those of the background.
 
     Args:
         middle: Middle of the grid, on a multiple of the cell.

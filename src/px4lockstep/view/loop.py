@@ -1,5 +1,6 @@
 """The loop of a view, in the thread of the caller: run what the user did, let time pass, show it."""
 
+import gc
 import time
 from collections.abc import Callable
 from typing import Protocol
@@ -24,6 +25,7 @@ class Page(Protocol):
 
 def run_page(page: Page, inbox: Inbox, is_over: Callable[[], bool]) -> None:
     """Show a page until it is over."""
+    gc.freeze()  # a page stays as long as the process: a collection that visits it would delay a pose by a frame
     last = time.perf_counter()
     while not is_over():
         spent_s = time.perf_counter() - last

@@ -15,7 +15,7 @@ Array = npt.NDArray[np.float64]
 
 BLADE_TWIST = 0.28
 """Height of a blade's leading edge above its trailing edge, as a fraction of the chord."""
-CORNERS_OF_RIM = 18
+CORNERS_OF_RIM = 14
 """Lines around a rotor of the ghost: a line costs more than a hundred triangles."""
 
 

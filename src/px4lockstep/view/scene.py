@@ -109,7 +109,8 @@ class FlightScene:
         colour = colours.RUNS[i % len(colours.RUNS)] if several else colours.INK
         look: dict[str, Any] = {"colour": colour, "label": flight.name if several else "", "level": i}
         self._vehicles.append(VehicleNode(self._scene, name, flight.shape, **look, scale=self.scale))
-        wind = WindNode(self._scene, f"{name}-wind", flight.shape, self.scale, i) if "wind_ned" in flight.log else None
+        has_wind, level = "wind_ned" in flight.log, len(self.flights) - 1 + i  # above the names of all vehicles
+        wind = WindNode(self._scene, f"{name}-wind", flight.shape, self.scale, level) if has_wind else None
         self._winds.append(wind)
 
     def _track_colours(self, i: int, flight: ViewedFlight) -> Array:

@@ -8,7 +8,7 @@ from px4lockstep.view import colours
 from px4lockstep.view.scene import RUN, SPEED, FlightScene
 
 BOX = (
-    "position:fixed;left:12px;top:12px;z-index:5;max-width:19em;padding:10px 14px;border-radius:8px;color:#1c2733;"
+    "position:fixed;right:12px;top:12px;z-index:5;max-width:19em;padding:10px 14px;border-radius:8px;color:#1c2733;"
     "background:rgba(255,255,255,0.9);box-shadow:0 1px 8px rgba(0,0,0,0.15);font:13px/1.5 system-ui,sans-serif;"
     "pointer-events:none"
 )

@@ -17,7 +17,7 @@ Place = tuple[float, float, float]
 CORNERS_OF_CIRCLE = 72
 CEILING_CELLS = 4
 MAX_ROUND = 12
-"""Waypoints that are round balls; many are made of an eighth of the triangles."""
+"""Waypoints that are round balls; many have an eighth of the triangles, and smaller numbers."""
 SAME_M = 0.5
 """Distance below which waypoints share a mark."""
 
@@ -42,13 +42,15 @@ def add_waypoints(scene: Any, name: str, waypoints: Mapping[int, Place], shift: 
         return
     places = np.array([where for where, _ in groups])
     posts = np.stack((places, places * (1.0, 1.0, 0.0)), axis=1)
-    add_lines(scene, f"{name}-posts", posts, (150, 158, 170))
-    ball = meshes.ball(2 if len(places) <= MAX_ROUND else 0)
+    add_lines(scene, f"{name}-posts", posts, (150, 158, 170), 1.0)
+    are_few = len(places) <= MAX_ROUND
+    ball = meshes.ball(2 if are_few else 0)
     balls = meshes.joined([meshes.Mesh(size_m * ball.vertices + where, ball.faces) for where in places])
     scene.add_mesh_simple(name, *balls, color=(250, 250, 250))
     for i, (where, numbers) in enumerate(groups):
         top = above(where, 1.6 * size_m)
-        scene.add_label(f"{name}-{i}", ", ".join(numbers), position=top, anchor="bottom-center")
+        look = {"anchor": "bottom-center", "font_screen_scale": 1.0 if are_few else 0.85}
+        scene.add_label(f"{name}-{i}", ", ".join(numbers), position=top, **look)
 
 
 def add_fence(scene: Any, name: str, area: Area, shift: Place, height_m: float) -> None:

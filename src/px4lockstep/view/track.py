@@ -19,6 +19,8 @@ CANDIDATES = 3_000
 """Points of a flight, evenly in time, from which those of the line are chosen."""
 MAX_POINTS = 200
 """Points of the lines of all flights, at most."""
+MAX_DASHED = 320
+"""The same of lines with dashes, of which about half is drawn."""
 MIN_POINTS = 80
 """Points that one of many flights may have."""
 PLACE_PART = 1.0 / 1_500.0
@@ -40,7 +42,8 @@ def track_rows(flight: ViewedFlight, extent_m: float, flights: int = 1) -> Rows:
 def even_rows(flight: ViewedFlight, flights: int = 1) -> Rows:
     """Return rows of a flight evenly in time, for lines with dashes."""
     count = len(flight.time_us)
-    return np.unique(np.linspace(0, count - 1, min(count, 2 * max(MIN_POINTS, MAX_POINTS // flights))).astype(np.int64))
+    most = 2 * max(MIN_POINTS, MAX_DASHED // flights)
+    return np.unique(np.linspace(0, count - 1, min(count, most)).astype(np.int64))
 
 
 def simplified(points: Sequence[Sequence[float]] | Array, most: int, tolerance: float = 1.0) -> Rows:
