@@ -12,6 +12,7 @@ from px4lockstep import InputError, Scenario, SimulationError, Wind, branch, rep
 from px4lockstep.flights.recording.file import read_recording
 from px4lockstep.flights.run import fly
 from px4lockstep.spec.build import build
+from px4lockstep.view.flown import viewed_flights
 
 END = {"timeline.t_end_s": 4.0}
 
@@ -43,6 +44,15 @@ def filed(tmp_path_factory):
     file = write_own(tmp_path_factory.mktemp("filed"))
     run = simulate(file, trust=True)
     return run, run.save(file.parent / "run", plots=False)
+
+
+@pytest.mark.parametrize("name", ["flown", "filed"])
+def test_figures_and_views_of_a_flight_with_an_own_autopilot_have_no_limits(name, request):
+    """PX4's parameters, such as the height of a fence, do not belong to it."""
+    run, folder = request.getfixturevalue(name)
+    assert run.plot().axes
+    [viewed] = viewed_flights([px4lockstep.read_run(folder)])
+    assert (viewed.area.height_m, viewed.area.radius_m) == (0.0, 0.0)
 
 
 def test_the_controller_of_the_documentation_holds_a_real_x500():

@@ -15,6 +15,7 @@ from px4lockstep.px4.parameters import known_parameters, stored
 from px4lockstep.px4.params_files import load_params, shortest
 from px4lockstep.spec.build import build_aircraft
 from px4lockstep.spec.load import load_spec
+from px4lockstep.spec.own_parts import own_kinds
 from px4lockstep.spec.spec import Spec
 
 Params = Mapping[str, float | int]
@@ -30,8 +31,9 @@ def parameters_of(spec: Spec) -> dict[str, float | int]:
 
 
 def flown_area(spec: Spec, mission: Mission | None) -> Area:
-    """Return fence and rally points of a spec's flight, with the limits of its PX4 parameters."""
-    params = parameters_of(spec) if spec.autopilot.capabilities.flies else {}
+    """Return fence and rally points of a spec's flight, with the limits of its PX4 parameters, if it has any."""
+    has_params = "autopilot" not in own_kinds(spec) and spec.autopilot.capabilities.flies
+    params = parameters_of(spec) if has_params else {}
     return area_of(mission, spec.home.lat_deg, spec.home.lon_deg, params)
 
 
