@@ -288,8 +288,8 @@ class Log(dict[str, Array]):  # `pandas.DataFrame(log)` takes a mapping only if 
 
     def load(self, names: Iterable[str]) -> "Log":
         """Return a log with the time and those of the given columns that this one has, in memory for many accesses."""
-        wanted = {"time_us", *names}
-        return Log._in_order({name: self[name] for name in self._arrays if name in wanted}, {})
+        kept = ("time_us", *names)
+        return Log._in_order({name: self[name] for name in self._arrays if name in kept}, {})
 
     def flat(self) -> Iterator[tuple[str, Column, Array]]:
         """Yield name, schema entry and values of each column of a file: one column per component."""
