@@ -135,6 +135,8 @@ def _words(rows: npt.NDArray[Any]) -> npt.NDArray[np.int64]:
 def _column(words: npt.NDArray[np.int64], start: int, count: int) -> npt.NDArray[np.void]:
     """Return some words of each row as one item, which NumPy copies in half the time of as many numbers."""
     item = np.dtype((np.void, count * WORD_BYTES))
+    if not len(words):
+        return np.zeros(0, item)  # a view needs memory
     return np.ndarray(len(words), item, words, start * WORD_BYTES, words.strides[:1])
 
 
