@@ -215,12 +215,15 @@ def to_json(value: Any, **options: Any) -> str:
     try:
         return json.dumps(value, allow_nan=False, **options)
     except ValueError:
-        return json.dumps(_finite(value), allow_nan=False, **options)
+        return json.dumps(json_value(value), allow_nan=False, **options)
 
 
-def _finite(value: Any) -> Any:
+def json_value(value: Any, *, keeps_infinity: bool = False) -> Any:
+    """Return a value as strict JSON has it: None instead of NaN, and for infinity, too, or its text."""
     if isinstance(value, dict):
-        return {name: _finite(item) for name, item in value.items()}
+        return {name: json_value(item, keeps_infinity=keeps_infinity) for name, item in value.items()}
     if isinstance(value, list | tuple):
-        return [_finite(item) for item in value]
-    return None if isinstance(value, float) and not math.isfinite(value) else value
+        return [json_value(item, keeps_infinity=keeps_infinity) for item in value]
+    if not isinstance(value, float) or math.isfinite(value):
+        return value
+    return str(value) if keeps_infinity and not math.isnan(value) else None

@@ -15,6 +15,7 @@ from types import UnionType
 from typing import Any
 
 from px4lockstep.errors import InputError, suggestion
+from px4lockstep.io import json_value
 from px4lockstep.reading import json_number, parse_json
 from px4lockstep.timebase import MAX_US
 
@@ -345,24 +346,17 @@ class CommandRow:
     @property
     def data(self) -> dict[str, Any]:
         """The object of its line."""
-        values = dataclasses.asdict(self.command)
         line: dict[str, Any] = {"time_us": self.time_us, "arrival_s": round(self.arrival_s, 6)}
-        line |= {"command": self.command.name, "values": _plain(values)}
+        line |= {"command": self.command.name, "values": _values(self.command)}
         line |= {"code": self.result.code, "text": self.result.text}
         goal, failsafe = self.result.goal, self.result.failsafe
-        line |= {} if goal is None else {"goal": _plain(dataclasses.asdict(goal))}
+        line |= {} if goal is None else {"goal": _values(goal)}
         return line | {"failsafe": failsafe} if failsafe else line
 
 
-def _plain(value: Any) -> Any:
-    """Return a value as JSON has it: None instead of NaN, and infinite numbers as texts."""
-    if isinstance(value, dict):
-        return {name: _plain(item) for name, item in value.items()}
-    if isinstance(value, list | tuple):
-        return [_plain(item) for item in value]
-    if not isinstance(value, float) or math.isfinite(value):
-        return value
-    return None if math.isnan(value) else str(value)
+def _values(of: FlightCommand | Goal) -> Any:
+    """Return the fields of a command or goal as JSON has them, with infinite numbers as texts."""
+    return json_value(dataclasses.asdict(of), keeps_infinity=True)
 
 
 def text_of(rows: typing.Iterable[CommandRow]) -> str:
