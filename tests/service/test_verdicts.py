@@ -8,6 +8,7 @@ from served import CALM, Flown, square
 import px4lockstep
 from px4lockstep.scenario.commands import (
     Arm,
+    ChangeAltitude,
     ChangeSpeed,
     ClearMission,
     Disarm,
@@ -30,7 +31,7 @@ from px4lockstep.scenario.commands import (
     Takeoff,
 )
 
-MISSION, OFFBOARD, TAKEOFF, POSITION = 3, 14, 17, 2
+MISSION, RETURN, OFFBOARD, TAKEOFF, POSITION = 3, 5, 14, 17, 2
 WEAK = SetParam("MPC_THR_MAX", 0.68)
 """With this thrust an X500 leaves the ground, and hovers in its ground effect."""
 
@@ -326,8 +327,7 @@ def test_a_go_to_that_was_blown_away_is_not_excused_by_a_calm(flown):
     assert landed(flown).word == "command not obeyed"
 
 
-def test_a_place_that_was_reached_may_be_left_for_long(flown):
-    """Also by a wind that is too strong, after a time."""
+def test_a_place_that_was_reached_may_be_left_on_request(flown):
     flown.take_off(5.0)
     flown.give_all(GoTo(*flown.place(6.0, 0.0, 5.0)))
     flown.fly(10.0)
@@ -670,6 +670,65 @@ def test_a_hold_that_was_blown_away_is_not_excused(flown):
     outcome = landed(flown)
     assert outcome.word == "command not obeyed"
     assert "Hold was commanded" in outcome.reason
+
+
+@pytest.mark.parametrize("calm_s", [0.0, 15.0], ids=["stays away", "comes back"])
+@pytest.mark.parametrize("kind", ["takeoff", "place", "altitude"])
+def test_a_goal_that_was_reached_must_be_held(flown, kind, calm_s):
+    """Until something else is requested; a vehicle that was blown away may come back."""
+    flown.take_off(8.0)
+    if kind != "takeoff":
+        place, altitude = GoTo(*flown.place(10.0, 0.0, 8.0)), ChangeAltitude(flown.place(0.0, 0.0, 12.0)[2])
+        flown.give_all(place if kind == "place" else altitude)
+    flown.fly(10.0)
+    flown.give_all(STORM)
+    flown.fly(15.0)
+    assert flown.status.pos_ned[1] > 15.0
+    flown.give_all(STILL)
+    flown.fly(calm_s)
+    assert landed(flown).word == ("flown" if calm_s else "command not obeyed")
+
+
+def test_a_place_at_which_a_failsafe_took_over_is_not_excused(flown):
+    """The client lands, as if it had not happened."""
+    flown.take_off(8.0)
+    flown.give_all(GoTo(*flown.place(20.0, 0.0, 8.0)))
+    flown.fly(12.0)
+    flown.give_all(SetParam("GF_MAX_HOR_DIST", 5.0), SetParam("GF_ACTION", 2))
+    flown.fly(6.0)
+    outcome = landed(flown)
+    assert outcome.word == "command not obeyed"
+    assert "a failsafe (geofence) took over" in outcome.reason
+
+
+def finish_mission(flown):
+    flown.give_all(SetMission(square(flown), 1), Arm(), StartMission())
+    flown.until(lambda status: status.mission.state == 5, 90.0)
+
+
+@pytest.mark.parametrize("is_last", [False, True], ids=["replaced", "last"])
+@pytest.mark.parametrize("calm_s", [0.0, 15.0], ids=["stays away", "comes back"])
+def test_after_a_mission_in_the_air_the_vehicle_must_hold(flown, calm_s, is_last):
+    finish_mission(flown)
+    flown.give_all(STORM)
+    flown.fly(15.0)
+    assert flown.status.pos_ned[1] > 15.0
+    flown.give_all(*[STILL] * (not is_last or calm_s > 0.0))
+    flown.fly(calm_s)
+    outcome = flown.run.outcome if is_last else landed(flown)
+    assert outcome.word == ("flown" if calm_s else "setpoints not followed")
+    assert calm_s or "the mission was finished at" in outcome.reason
+
+
+@pytest.mark.parametrize("is_last", [False, True], ids=["replaced", "last"])
+def test_after_a_mission_in_the_air_a_failsafe_may_take_over(flown, is_last):
+    """The mission is done."""
+    finish_mission(flown)
+    flown.give_all(SetParam("GF_ACTION", 3), SetParam("GF_MAX_HOR_DIST", 5.0))
+    flown.until(lambda status: status.nav_state == RETURN, 20.0)
+    flown.fly(3.0)
+    outcome = flown.run.outcome if is_last else landed(flown)
+    assert outcome.word == "flown"
 
 
 def test_the_verdict_on_a_replay_with_an_uploaded_mission_is_the_same(tmp_path):

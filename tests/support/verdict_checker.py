@@ -80,18 +80,28 @@ def verdict_without_batteries(log, mission, home, end_s):
 
 
 def failure_before(log, mission):
-    """Return the verdict on a request that had failed when a later one replaced it; None if there is none."""
+    """Return the verdict on a request that had failed when a later one replaced it; None if there is none.
+
+    After a mission that was finished in the air, the vehicle has to follow its setpoints even without another request.
+    """
     asked = sorted((row, name) for name in ("mission", "return", "land") for row in rises(log[f"request_{name}"]))
-    since = None
-    for (first, name), (until, _) in itertools.pairwise(asked):
+    since, last = None, max(row for row, _ in asked)
+    for (first, name), (until, _) in itertools.pairwise([*asked, (len(log["armed"]), "")]):
         part = {key: log[key][:until] for key in COLUMNS}
         start = next((row for row in range(first, until) if log["armed"][row]), first)
         since = start if since is None or not log["armed"][since : start + 1].all() else since
-        is_done = any(first <= row < until for row in rises(log["mission_finished"]))
-        is_repeated = any(row > first and each == name for row, each in asked)
-        if name == "mission" and (is_done or is_repeated):
-            continue
-        if taken_over(part, mission, first)[0] >= 0 or is_astray(part, since):
+        taken = taken_over(part, mission, first)[0]
+        if name == "mission":
+            done = [row for row in rises(log["mission_finished"]) if first <= row < until]
+            if done and (first == last or taken < 0 or done[0] <= taken):
+                if not log["landed"][done[0]] and is_astray(part, done[0]):
+                    return "setpoints not followed"
+                continue
+            if any(row > first and each == name for row, each in asked):
+                continue
+        if first == last:
+            break
+        if taken >= 0 or is_astray(part, since):
             return "mission not finished" if name == "mission" else "command not obeyed"
         stop = next((row for row in range(start + 1, until) if not log["armed"][row]), until) - 1
         lasted_us = int(log["time_us"][stop]) - int(log["time_us"][start]) if log["armed"][start] else 0

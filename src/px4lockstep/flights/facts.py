@@ -114,7 +114,7 @@ class Facts:
 
     @cached_property
     def missed(self) -> Missed | None:
-        """The first request that had failed when a later one replaced it."""
+        """The first request that had failed when a later one replaced it, or finished mission that was not held."""
         return first_missed(self.log, self._guiding, self._requests, self._takeover_between)
 
     @property

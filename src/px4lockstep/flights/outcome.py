@@ -259,7 +259,7 @@ def _not_obeyed(facts: "Facts") -> Outcome | None:
 
 
 def _missed(facts: "Facts") -> Outcome | None:
-    """Reject a flight in which a request had failed when a later one replaced it."""
+    """Reject a flight with a request that had failed when a later one replaced it, or a finished mission not held."""
     missed = facts.missed
     if missed is None:
         return None

@@ -1,15 +1,18 @@
-"""Requests that a later one replaced: whether the vehicle was on its way when it was told otherwise.
+"""Requests that a later one replaced: whether the vehicle was on its way, or at its goal, when it was told otherwise.
 
 A request may be replaced before it is done, so only a clear failure counts. A request failed if
 
-* a failsafe took over before it was done, unless it only reacted to a lack of setpoints; or
+* a failsafe took over, unless it only reacted to a lack of setpoints; or
 * the vehicle had left its setpoints (see `following`) and not come back; a pilot's mode has none; or
 * the vehicle never reached the goal of a command (see `guided`), and came no nearer in the last five seconds.
 
 A request lasts until the next one, or until the vehicle is disarmed. A vehicle on the ground has ten seconds to begin.
 Whether a vehicle follows its setpoints does not show within five seconds, so requests that were replaced sooner are
-judged together with those before them. A mission that was finished, or that is requested again, did not fail; another
-mission that was uploaded in between does not count as the same.
+judged together with those before them.
+
+A mission that was finished, or that is requested again, did not fail; another mission that was uploaded in between does
+not count as the same. After a mission that ends in the air, also if it is the last request, the vehicle must follow its
+setpoints; a failsafe may then take over.
 """
 
 from bisect import bisect_right
@@ -75,7 +78,7 @@ def first_missed(
     requests: Mapping[str, npt.NDArray[np.int64]],
     takeover_between: Callable[[int, int], Takeover | None],
 ) -> Missed | None:
-    """Return the first request that failed before a later one replaced it.
+    """Return the first request that failed before a later one replaced it, or finished mission that was not held.
 
     Args:
         log: The log of the flight.
@@ -84,32 +87,48 @@ def first_missed(
         takeover_between: Returns the failsafe that took over in one row or later, and before another one.
     """
     events = sorted({(int(row), name) for name, rows in requests.items() for row in rows})
-    if not events or events[0][0] == events[-1][0] or any(each not in log for each in ("armed", "pos_ned", "vel_ned")):
+    if not events or any(each not in log for each in ("armed", "pos_ned", "vel_ned")):
+        return None
+    rows = sorted({row for row, _ in events})
+    if len(rows) == 1 and not _finishes_in_air(log):
         return None
     log = log.load((*STATUS, *MOTION))
     given = {row_of(log, row): row for row in guiding(log, commands)}
     in_charge = {row_of(log, row): row.result.failsafe for row in commands if row.result.failsafe}
     history, missions = _History(log), _Missions(log, commands, requests[MISSION])
-    rows = sorted({row for row, _ in events})
-    untils, since = dict(pairwise(rows)), None
+    untils, since = dict(pairwise([*rows, log.rows])), None
     for at, name in events:
-        if (until := untils.get(at)) is None:
-            break
-        command = given.get(at) if name == GUIDED else None
+        until, is_last = untils[at], at == rows[-1]
         part = _Segment(history, at, until, name)
         since = part.start if since is None or not history.is_armed(since, part.start) else since
-        taken = takeover_between(part.judged_from, until)
+        taken = None if is_last else takeover_between(part.judged_from, until)
         if taken is None and until in in_charge:  # there was no row in between
             taken = Takeover(in_charge[until], (), until, 0)
-        if name == MISSION and missions.is_excused(at, until if taken is None else taken.row + 1):
-            since = since if taken is None else None
-            continue
+        if name == MISSION:
+            end = missions.end(at, until if taken is None else taken.row + 1)
+            if end is not None and (why := part.departure_in_air(end)):
+                return Missed(SETPOINTS, f"the mission was finished at {int(log.time_us[end]) / 1e6:.2f} s", why)
+            if end is not None or missions.is_requested_again(at):
+                since = since if taken is None else None
+                continue
+        if is_last:
+            break
+        command = given.get(at) if name == GUIDED else None
         if why := _why_missed(part, since, taken, command, commands):
             asked = f"{REQUESTS[name]} was requested" if name in REQUESTS else f"{_name(command)} was commanded"
             return Missed(name, f"{asked} at {int(log.time_us[at]) / 1e6:.2f} s", why)
         if part.is_long or part.end < until or (name == GUIDED and command is None):
             since = None
     return None
+
+
+def _finishes_in_air(log: Log) -> bool:
+    """Return whether a mission was finished in the air."""
+    return "mission_finished" in log and any(_is_in_air(log, row) for row in raised_rows(log["mission_finished"]))
+
+
+def _is_in_air(log: Log, row: int) -> bool:
+    return "landed" not in log or not log["landed"][row]
 
 
 def _name(command: CommandRow | None) -> str:
@@ -127,10 +146,13 @@ class _Missions:
         self._rows = [row_of(log, row) for row in uploads]
         self._items = [getattr(row.command, "items", ()) for row in uploads]
 
-    def is_excused(self, at: int, until: int) -> bool:
-        """Return whether the mission requested in a row was finished before another one, or is requested again."""
-        if ((self._ends >= at) & (self._ends < until)).any():
-            return True
+    def end(self, at: int, until: int) -> int | None:
+        """Return the row in which the mission requested in a row was finished before another one; None if none."""
+        ends = self._ends[(self._ends >= at) & (self._ends < until)]
+        return int(ends[0]) if len(ends) else None
+
+    def is_requested_again(self, at: int) -> bool:
+        """Return whether the mission requested in a row is requested again after it."""
         later = self._requests[bisect_right(self._requests, at) :]
         return any(self._items_in(row) == self._items_in(at) for row in later)
 
@@ -200,15 +222,17 @@ class _Segment:
 
     def is_long_since(self, first: int, last: int) -> bool:
         """Return whether the time from a row to another is long enough to judge."""
-        is_grounded = "landed" in self.log and bool(self.log["landed"][first])
-        return int(self.log.time_us[last]) - int(self.log.time_us[first]) >= (
-            GROUNDED_US if is_grounded else STALLED_US
-        )
+        least_us = STALLED_US if _is_in_air(self.log, first) else GROUNDED_US
+        return int(self.log.time_us[last]) - int(self.log.time_us[first]) >= least_us
 
     def departure(self, since: int) -> str:
         """Return how the vehicle left its setpoints after a row; empty if it followed them until it was down."""
         last = self.history.last_airborne(since, self.end)
         return self.history.following.departure(since, last + 1) if self.is_long_since(since, last) else ""
+
+    def departure_in_air(self, since: int) -> str:
+        """Return how the vehicle left its setpoints after a row in which it was in the air; empty if it did not."""
+        return self.departure(since) if _is_in_air(self.log, since) else ""
 
 
 def _why_missed(
@@ -217,9 +241,6 @@ def _why_missed(
     """Return why the request of a part failed; empty if it did not. Its setpoints are judged since a row."""
     has_goal = command is not None and command.result.goal is not None
     if taken is not None and not (part.name == SETPOINTS and taken.failsafe == LOST):
-        part.end = min(part.end, taken.row)
-        if command is not None and has_goal and part.end > part.start and _is_reached(part, command, commands):
-            return ""
         when = f"at {taken.time_s:.2f} s with {taken.mode}" if taken.modes else f"before {part.end_s:.2f} s"
         return f"{taken.name} took over {when}"
     if part.end <= part.start or (part.name == GUIDED and command is None):
@@ -227,11 +248,9 @@ def _why_missed(
     if command is not None and name_of(command) == NAMES[Hold]:
         return part.departure(part.start)  # its goal is where it was given, so it was there
     left = part.departure(since)
-    if command is None or not has_goal or not (left or part.is_long):
+    if command is None or not has_goal or not part.is_long or _is_reached(part, command, commands):
         return left
-    if _is_reached(part, command, commands):
-        return ""
-    return (_stall(part, command, commands) if part.is_long else "") or left
+    return _stall(part, command, commands) or left
 
 
 # -- goals of commands -----------------------------------------------------------------------------------------------
