@@ -17,6 +17,7 @@ def log():
     return px4lockstep.simulate("x500", overrides={"timeline.t_end_s": 0.5}).log
 
 
+@pytest.mark.filterwarnings("ignore:Setting the shape:DeprecationWarning")  # NumPy 2.5, which still allows it
 def test_a_column_that_its_reader_reshapes_stays_as_it_was(log):
     """A log in memory makes the view of a column once, but gives each reader its own."""
     for name in ("pos_ned", "pos_ned_n", "euler_bn"):
