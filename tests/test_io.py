@@ -12,7 +12,16 @@ import numpy as np
 import pytest
 
 from px4lockstep.errors import OutputError
-from px4lockstep.io import BLOCK_BYTES, KEPT_BYTES, atomic_write, blocks, in_memory, release_pages
+from px4lockstep.io import (
+    BLOCK_BYTES,
+    KEPT_BYTES,
+    atomic_write,
+    blocks,
+    in_memory,
+    part_folder,
+    release_pages,
+    remove_leftovers,
+)
 
 SIZE = 2**23  # numbers: 64 MB
 
@@ -186,3 +195,22 @@ def test_a_killed_write_is_cleaned_up_by_the_next(tmp_path):
     with atomic_write(tmp_path / "x"):
         pass
     assert [path.name for path in tmp_path.iterdir()] == ["x"]
+
+
+def test_a_new_folder_that_another_process_removes_at_once_is_made_again(tmp_path, monkeypatch):
+    """A process that looks for leftovers may find it before it can be locked."""
+    made = []
+
+    def mkdir_and_look(path, *arguments, **named):
+        mkdir(path, *arguments, **named)
+        made.append(path)
+        if len(made) == 1:
+            remove_leftovers(tmp_path)
+
+    mkdir = Path.mkdir
+    monkeypatch.setattr(Path, "mkdir", mkdir_and_look)
+    with part_folder(tmp_path / "x") as part:
+        (part / "head").write_text("whole")
+    assert len(made) == 2
+    assert [path.name for path in tmp_path.iterdir()] == ["x"]
+    assert (tmp_path / "x" / "head").read_text() == "whole"

@@ -117,11 +117,13 @@ def remove_leftovers(folder: Path) -> None:
 
 
 @contextmanager
-def _part_of(folder: Path, make: Callable[[Path], int]) -> Iterator[tuple[Path, int]]:
+def _part_of(folder: Path, make: Callable[[Path], int | None]) -> Iterator[tuple[Path, int]]:
     """Yield a temporary file or folder and its handle; remove it at the end if it still exists."""
     while True:
         part = folder / f".px4lockstep-{os.urandom(8).hex()}.part"
         handle = make(part)
+        if handle is None:
+            continue
         try:
             lock(handle, waits=True)
             if not part.exists():  # removed as a leftover before it was locked
@@ -137,14 +139,22 @@ def _new_file(path: Path) -> int:
     return os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL | NOFOLLOW, 0o666)
 
 
-def _new_folder(path: Path) -> int:
+def _new_folder(path: Path) -> int | None:
     path.mkdir()
-    return os.open(path, os.O_RDONLY)
+    return _opened(path)
 
 
-def _new_private_folder(path: Path) -> int:
+def _new_private_folder(path: Path) -> int | None:
     path.mkdir(mode=0o700)
-    return os.open(path, os.O_RDONLY)
+    return _opened(path)
+
+
+def _opened(folder: Path) -> int | None:
+    """Return the handle of a new folder; None if it was removed as a leftover before it was opened."""
+    try:
+        return os.open(folder, os.O_RDONLY)
+    except FileNotFoundError:
+        return None
 
 
 def _remove(part: Path) -> None:
