@@ -172,6 +172,8 @@ class Session:
     """Explanation for a flight in which the autopilot never reported a mission."""
     landing: Landing | None = None
     """Where its mission lands; None if it ends in the air, or if unknown."""
+    home: tuple[float, float] | None = None
+    """Latitude and longitude of home [deg], if known."""
     area: Area = Area()
     """Its fence, and the rally points of its mission that it can use."""
     area_params: Mapping[str, float | int] = MappingProxyType({})

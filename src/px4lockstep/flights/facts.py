@@ -10,7 +10,7 @@ requested in flight is the place of the request; at a speed v, the stopping dist
 
 A failsafe takes over if it changes the mode of an armed vehicle, other than a mission itself does with its last item.
 It is over when the mission continues. A mission that is reported as finished after a takeover is not: the failsafe
-landed. What was requested before the last request counts only if it failed: see `replaced`.
+landed. What was requested before the last request counts only if it failed: see `missed`.
 
 The batteries are empty when all of them have a charge of 0, or an ESC cuts its motor off at less than 10 % of charge.
 """
@@ -38,9 +38,11 @@ from px4lockstep.flights.guided import (
     last_guidance,
     without_replaced,
 )
+from px4lockstep.flights.missed import Missed, first_missed
+from px4lockstep.flights.missions import Missions
 from px4lockstep.flights.outcome import STANDING_DEG
-from px4lockstep.flights.replaced import Missed, first_missed
 from px4lockstep.flights.requested import (
+    LAND,
     MISSION,
     REQUESTS,
     RETURN,
@@ -48,6 +50,8 @@ from px4lockstep.flights.requested import (
     LastSetpoints,
     OrderedDown,
     Target,
+    allowed_miss_m,
+    estimate_error_m,
     goal_of_return,
     is_last,
     last_end_of_mission,
@@ -64,8 +68,6 @@ from px4lockstep.scenario.landing import GROUND_MARGIN_M
 from px4lockstep.scenario.signals import tilt_deg
 
 REST_M_S = 0.5
-MISS_M = 5.0
-MAX_MISS_M = 10.0
 SUPPORTED_US = 500_000
 SUPPORTED_M_S = 0.2
 END_US = 2_000_000
@@ -115,7 +117,11 @@ class Facts:
     @cached_property
     def missed(self) -> Missed | None:
         """The first request that had failed when a later one replaced it, or finished mission that was not held."""
-        return first_missed(self.log, self._guiding, self._requests, self._takeover_between)
+        return first_missed(self.log, self._missions, self._guiding, self._requests, self._takeover_between)
+
+    @cached_property
+    def _missions(self) -> Missions:
+        return Missions(self.log, self.simulation.autopilot, self._guiding, self._requests[MISSION])
 
     @property
     def asks(self) -> bool:
@@ -131,7 +137,7 @@ class Facts:
     @property
     def last_setpoints(self) -> LastSetpoints | None:
         """How the setpoints at the end of setpoint mode were followed."""
-        return last_setpoints_of(self.log, given_setpoint(self.simulation), MISS_M)
+        return last_setpoints_of(self.log, given_setpoint(self.simulation))
 
     @property
     def is_arming_asked(self) -> bool:
@@ -148,12 +154,11 @@ class Facts:
     @cached_property
     def order(self) -> OrderedDown | None:
         """The last return or landing that was requested, unless mission or setpoints were requested after it."""
-        last = {name: int(rows[-1]) for name, rows in self._requests.items() if len(rows)}
-        mission = max(last.pop(MISSION, 0), last.pop(SETPOINTS, 0), last.pop(GUIDED, 0))
-        if not last or max(last.values()) < mission:
+        last = {name: int(self._requests[name][-1]) for name in (LAND, RETURN) if len(self._requests[name])}
+        others = [int(rows[-1]) for name, rows in self._requests.items() if name not in last and len(rows)]
+        if not last or max(last.values()) < max(others, default=0):
             return None
-        name = max(last, key=lambda name: last[name])
-        row = last[name]
+        name, row = max(last.items(), key=lambda request: request[1])  # of both at one tick, the landing
         return OrderedDown(REQUESTS[name], int(self.log.time_us[row]) / 1e6, row)
 
     @property
@@ -238,11 +243,6 @@ class Facts:
     def empty_s(self) -> float | None:
         """Time at which all batteries were empty; None if they were not."""
         return empty_since_s(self.log)
-
-    @property
-    def texts(self) -> tuple[str, ...]:
-        """The autopilot's own last warnings and errors."""
-        return self.simulation.autopilot.texts
 
     @cached_property
     def faults(self) -> tuple[FlightEvent, ...]:
@@ -405,7 +405,7 @@ class Facts:
     @property
     def allowed_m(self) -> float:
         """Allowed distance from home or from the landing point of the mission [m]."""
-        return min(MISS_M + self.estimate_error_m, MAX_MISS_M)
+        return allowed_miss_m(self.log, -1)
 
     @property
     def is_return(self) -> bool:
@@ -418,9 +418,9 @@ class Facts:
 
     @property
     def _landing(self) -> Landing | None:
-        """The landing of the mission, if it was requested."""
+        """The landing of the mission that was requested last, if it was the last request."""
         is_other = self.flies_setpoints or self.guidance is not None
-        return self.simulation.autopilot.landing if self.asks and not is_other else None
+        return self._missions.landing if self.asks and not is_other else None
 
     @cached_property
     def goal(self) -> Target | None:
@@ -443,7 +443,4 @@ class Facts:
     @cached_property
     def estimate_error_m(self) -> float:
         """Horizontal error of the estimate at the end [m]; 0 without an estimated position."""
-        if "est_pos_ned" not in self.log or not self.log.rows:
-            return 0.0
-        error_m = math.dist(self.log["est_pos_ned"][-1][:2].tolist(), self.log["pos_ned"][-1][:2].tolist())
-        return error_m if math.isfinite(error_m) else 0.0
+        return estimate_error_m(self.log, -1)

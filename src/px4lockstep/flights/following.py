@@ -5,7 +5,8 @@ the estimate's error; or if its velocity, as the mean of two seconds, differs by
 the setpoint's, and it comes no nearer to the position setpoint; or if its heading differs by more than 30 degrees. It
 has left them if it was no nearer to the setpoint five seconds later; or if it rose by less than 0.5 m in this time when
 it should have risen by more than 1 m. All limits grow by what the setpoint itself changes in these five seconds, so
-that a vehicle has this time to follow a step. In setpoint mode, velocities count only on axes without a position.
+that a vehicle has this time to follow a step. In setpoint mode, velocities count only on axes without a position. A
+setpoint below a vehicle on the ground, or one that sinks, counts as followed in height.
 """
 
 from dataclasses import dataclass
@@ -16,7 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 from px4lockstep.autopilots.requests import OFFBOARD_MODE
-from px4lockstep.flights.guided import MISS_M, MISS_UP_M, estimate_errors_m
+from px4lockstep.flights.guided import NEAR_M, NEAR_UP_M, estimate_errors_m
 from px4lockstep.flights.outcome import SPEED_ERROR, SPEED_ERROR_M_S
 from px4lockstep.flights.requested import MEAN_US
 from px4lockstep.log.angles import euler_angles
@@ -89,11 +90,18 @@ class Following:
     def _last_back(self) -> Times:
         return last_rows(~(np.logical_or.reduce([each.is_off for each in self._errors]) | self._has_left))
 
+    @property
+    def _is_landed(self) -> Flags:
+        """Where the vehicle is on the ground, which it can't sink into."""
+        landed = self._log.get("landed")
+        return np.zeros(self._log.rows, np.bool_) if landed is None else landed != 0
+
     def _place(self) -> _Error:
         places = self._log["pos_ned"]
         setpoints = _known(self._log["pos_sp_ned"], places)
+        setpoints[:, 2] = np.where(self._is_landed, np.minimum(setpoints[:, 2], places[:, 2]), setpoints[:, 2])
         off_m, changes_m = places - setpoints, self._changes(setpoints)
-        limits_m = zip((MISS_M[1], MISS_UP_M[1]), estimate_errors_m(self._log, slice(None)), strict=True)
+        limits_m = zip((NEAR_M[1], NEAR_UP_M[1]), estimate_errors_m(self._log, slice(None)), strict=True)
         parts_m = np.linalg.norm(off_m[:, :2], axis=1), np.abs(off_m[:, 2])
         far = [part > limit + error + changes_m for part, (limit, error) in zip(parts_m, limits_m, strict=True)]
         distances_m, were_m = (np.linalg.norm(each, axis=1) for each in (off_m, places[self._before] - setpoints))
@@ -110,7 +118,8 @@ class Following:
         return found
 
     def _velocity(self) -> _Error:
-        wanted, flown, modes = self._log["vel_sp_ned"], self._log["vel_ned"], self._log.get("nav_state")
+        wanted, flown, modes = self._log["vel_sp_ned"].copy(), self._log["vel_ned"], self._log.get("nav_state")
+        wanted[:, 2] = np.where(self._is_landed, np.minimum(wanted[:, 2], 0.0), wanted[:, 2])
         is_given = np.isfinite(wanted)
         if modes is not None:
             is_given &= ~(np.isfinite(self._log["pos_sp_ned"]) & (modes == OFFBOARD_MODE)[:, None])

@@ -2,8 +2,9 @@
 
 A mission, a return, a landing and setpoint mode are requests, whether they come from a scenario or from a command; what
 is left are the commands of this module, and the pilot's modes, by whatever the vehicle entered them, if it then was in
-the air. The last one counts until something else is requested. A refused arming counts if the vehicle was never armed
-after it.
+the air or was told to climb. The last one counts until something else is requested. If nothing follows, these count,
+too: a refused arming, a request that was refused in flight, and a mission, setpoint mode, a place or an orbit that was
+accepted on the ground by a vehicle that was never armed after it.
 
 The goal of a command is in its result. It is reached if the flight ends there: within 2 m horizontally and 1 m
 vertically, or within half of the distance that the command demands (but 1 m and 0.5 m), plus the estimate's error. Hold
@@ -24,6 +25,7 @@ from px4lockstep.autopilots.requests import (
     ALTITUDE_MODE,
     FOLLOW_MODE,
     LAND_MODE,
+    LOITER_MODE,
     MISSION_MODE,
     OFFBOARD_MODE,
     POSITION_MODE,
@@ -35,6 +37,7 @@ from px4lockstep.engine.given_commands import RECENT
 from px4lockstep.engine.simulation import Simulation
 from px4lockstep.flights.outcome import TAKEN_OFF_M
 from px4lockstep.flights.requested import LAND, MEAN_US, MISSION, RETURN, SETPOINTS, stopping_m
+from px4lockstep.log.events import mode_name
 from px4lockstep.log.log import Log
 from px4lockstep.scenario.commands import (
     Arm,
@@ -42,6 +45,7 @@ from px4lockstep.scenario.commands import (
     ChangeSpeed,
     ClearMission,
     CommandRow,
+    FlightCommand,
     FollowTarget,
     Goal,
     GoTo,
@@ -50,6 +54,7 @@ from px4lockstep.scenario.commands import (
     Orbit,
     Return,
     SetCurrentItem,
+    SetHome,
     SetMission,
     SetMode,
     Setpoint,
@@ -73,17 +78,20 @@ NAMES = {
     Arm: "arming",
     FollowTarget: "a target to follow",
 }
-KINDS = (*NAMES, ChangeSpeed, ClearMission, SetCurrentItem, SetMission, StartMission, Return, Land)
+OTHER_NAMES = {StartMission: "the mission", SetCurrentItem: "a mission item", Return: "a return", Land: "a landing"}
+KINDS = (*NAMES, *OTHER_NAMES, ChangeSpeed, ClearMission, SetHome, SetMission)
 """Commands that matter here."""
 MODES = {int(MISSION_MODE): MISSION, int(RETURN_MODE): RETURN, int(LAND_MODE): LAND, int(OFFBOARD_MODE): SETPOINTS}
 KINDS_OF_REQUESTS = {StartMission: MISSION, SetCurrentItem: MISSION, Return: RETURN, Land: LAND}
 """Requests by the modes and the commands that make them; others are `GUIDED`."""
-MISS_M, MISS_UP_M = (1.0, 2.0), (0.5, 1.0)
+NEAR_M, NEAR_UP_M = (1.0, 2.0), (0.5, 1.0)
 """Smallest and largest allowed distance from a goal, horizontally and vertically."""
 MAX_ERROR_M = 5.0
 """Largest error of the estimate that excuses a miss."""
 FOLLOW_MISS_M = 8.0
 """Additional distance by which a vehicle may lag behind a target that moves."""
+CLIMB_M_S = 0.5
+"""A pilot who demands a faster climb than this wants to fly."""
 SLOW = 0.5
 """Fraction of the demanded speed below which a vehicle does not fly its circle."""
 
@@ -95,11 +103,12 @@ class Guidance:
     name: str
     time_s: float
     miss: str = ""
+    is_heeded: bool = True
 
     @property
     def is_on_the_way(self) -> bool:
         """Whether a vehicle that moves may still reach the goal."""
-        return self.name != NAMES[Hold]
+        return self.is_heeded and self.name != NAMES[Hold]
 
 
 def guided_rows(log: Log, commands: Sequence[CommandRow]) -> npt.NDArray[np.int64]:
@@ -107,7 +116,9 @@ def guided_rows(log: Log, commands: Sequence[CommandRow]) -> npt.NDArray[np.int6
     if not commands:
         return np.zeros(0, np.int64)
     given = [row_of(log, row) for row in guiding(log, commands)]
-    return np.array(sorted([*given, *_pilot_rows(log, commands)]), np.int64)
+    if (unheeded := _unheeded(log, commands)) is not None:
+        given.append(row_of(log, unheeded[0]))
+    return np.array(sorted({*given, *_pilot_rows(log, commands)}), np.int64)
 
 
 def without_replaced(
@@ -124,6 +135,8 @@ def without_replaced(
         row, name = row_of(log, given), _request_of(given)
         if row in shared and name is not None and row in rows[name]:
             last[row] = name
+    if shared and (unheeded := _unheeded(log, commands)) is not None:
+        last[row_of(log, unheeded[0])] = GUIDED
     return {
         name: np.array([row for row in each.tolist() if last.get(row, name) == name], np.int64)
         for name, each in requests.items()
@@ -151,8 +164,41 @@ def _pilot_rows(log: Log, commands: Sequence[CommandRow]) -> list[int]:
     if modes is None or places is None or not log.rows or not commands:
         return []
     down_m = places[:, 2]
-    entries = np.flatnonzero(np.diff(np.isin(modes, PILOTED).astype(np.int64), prepend=0) > 0)
-    return [at for at in entries.tolist() if down_m[at:].min() < down_m.max() - TAKEN_OFF_M]
+    is_piloted = np.isin(modes, PILOTED)
+    entries = np.flatnonzero(np.diff(is_piloted.astype(np.int64), prepend=0) > 0)
+    climbs = np.zeros(log.rows, np.bool_)
+    if "vel_sp_ned" in log and "armed" in log:
+        climbs = is_piloted & (log["armed"] != 0) & (log["vel_sp_ned"][:, 2] < -CLIMB_M_S)
+    return [at for at in entries.tolist() if down_m[at:].min() < down_m.max() - TAKEN_OFF_M or climbs[at:].any()]
+
+
+def _unheeded(log: Log, commands: Sequence[CommandRow]) -> tuple[CommandRow, str] | None:
+    """Return the last request and why nothing came of it: it was refused, or the vehicle was never armed after it."""
+    armed = log.get("armed")
+    if armed is None or not log.rows:
+        return None
+    requests = (row for row in reversed(commands) if isinstance(row.command, (*NAMES, *OTHER_NAMES)))
+    last = next((row for row in requests if not (isinstance(row.command, FollowTarget) or _arms(row))), None)
+    if last is None:
+        return None
+    at, command = row_of(log, last), last.command
+    is_armed_later = bool(armed[at:].any())
+    if last.result.is_accepted:
+        is_left = _needs_arming(command) and not is_armed_later
+        return (last, "the vehicle was never armed after it") if is_left else None
+    is_left = not is_armed_later if isinstance(command, Arm) else bool(armed[at])
+    text = f": {last.result.text}" if last.result.text else ""
+    return (last, f"it was refused{text}") if is_left else None
+
+
+def _needs_arming(command: FlightCommand) -> bool:
+    """Return whether a vehicle accepts a command on the ground, but can obey it only once it is armed."""
+    is_setpoint_mode = isinstance(command, SetMode) and command.nav_state == OFFBOARD_MODE
+    return is_setpoint_mode or isinstance(command, StartMission | GoTo | Orbit)
+
+
+def _arms(row: CommandRow) -> bool:
+    return isinstance(row.command, Arm) and row.result.is_accepted
 
 
 def guiding(log: Log, commands: Iterable[CommandRow]) -> list[CommandRow]:
@@ -181,6 +227,10 @@ def _is_takeoff(row: CommandRow) -> bool:
 def last_guidance(log: Log, commands: Sequence[CommandRow]) -> Guidance | None:
     """Return the last of these commands, and whether the flight ended at its goal."""
     rows, entries = guiding(log, commands), _pilot_rows(log, commands)
+    if (unheeded := _unheeded(log, commands)) is not None:
+        row, why = unheeded
+        if not entries or entries[-1] <= row_of(log, row):
+            return Guidance(name_of(row), row.time_us / 1e6, why, is_heeded=False)
     if entries and (not rows or entries[-1] >= row_of(log, rows[-1])):
         return Guidance(PILOT, int(log.time_us[entries[-1]]) / 1e6)
     if not rows:
@@ -209,7 +259,10 @@ def name_of(row: CommandRow) -> str:
     """Return the name of a command in messages."""
     if _is_takeoff(row) or _is_follow(row):
         return NAMES[Takeoff if _is_takeoff(row) else FollowTarget]
-    return NAMES[Hold if isinstance(row.command, GoTo) and row.command.stops else type(row.command)]
+    if isinstance(row.command, SetMode) and row.command.nav_state != LOITER_MODE:
+        return f"mode {mode_name(row.command.nav_state)}"
+    kind = Hold if isinstance(row.command, GoTo) and row.command.stops else type(row.command)
+    return NAMES.get(kind) or OTHER_NAMES[kind]
 
 
 def _miss(log: Log, row: CommandRow, goal: Goal, commands: Iterable[CommandRow]) -> str:
@@ -263,8 +316,8 @@ def distances(
         stop_m = FOLLOW_MISS_M
     elif "vel_ned" in log and name_of(row) == NAMES[Hold]:
         stop_m, stop_up_m = stopping_m(log, at), stopping_m(log, at, slice(2, 3))
-    is_there = away_m <= _allowed_m(float(away_m[0]), MISS_M) + stop_m + errors_m
-    is_there &= up_m <= _allowed_m(float(up_m[0]), MISS_UP_M) + stop_up_m + errors_up_m
+    is_there = away_m <= _allowed_m(float(away_m[0]), NEAR_M) + stop_m + errors_m
+    is_there &= up_m <= _allowed_m(float(up_m[0]), NEAR_UP_M) + stop_up_m + errors_up_m
     return np.hypot(away_m, up_m), is_there
 
 

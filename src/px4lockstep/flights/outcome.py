@@ -264,7 +264,7 @@ def _missed(facts: "Facts") -> Outcome | None:
     if missed is None:
         return None
     word = NOT_FINISHED if missed.name == "mission" else NOT_FOLLOWED if missed.name == "setpoints" else NOT_OBEYED
-    return Outcome(word, f"{missed.asked}, but {missed.why}{_causes(facts)}")
+    return Outcome(LANDED_AWAY if missed.is_landed_away else word, f"{missed.asked}, but {missed.why}{_causes(facts)}")
 
 
 def _not_finished(facts: "Facts") -> Outcome | None:
@@ -394,9 +394,9 @@ def _of_empty_batteries(facts: "Facts", found: Outcome) -> Outcome | None:
 
 def _said(facts: "Facts", reason: str) -> str:
     """Return the autopilot's own texts as the end of a reason, without those that the reason already has."""
-    capabilities = facts.simulation.autopilot.capabilities
-    quoted = ", ".join(f'"{text}"' for text in facts.texts if text not in reason)
-    return f"; {capabilities.speaker} said: {quoted}" if quoted else ""
+    autopilot = facts.simulation.autopilot
+    quoted = ", ".join(f'"{text}"' for text in autopilot.texts if text not in reason)
+    return f"; {autopilot.capabilities.speaker} said: {quoted}" if quoted else ""
 
 
 def _where(facts: "Facts") -> str:

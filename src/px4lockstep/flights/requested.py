@@ -17,6 +17,8 @@ from px4lockstep.scenario.setpoint_rows import TRAJECTORY
 MISSION, RETURN, LAND, SETPOINTS = "mission", "return", "land", "setpoints"
 REQUESTS = {MISSION: "the mission", RETURN: "a return", LAND: "a landing", SETPOINTS: "setpoint mode"}
 """Requests with their names in messages; all but setpoint mode have a log column."""
+MISS_M, MAX_MISS_M = 5.0, 10.0
+"""Allowed distance of a landing from its target, without and with the largest error of the estimate that excuses it."""
 LOST = 6
 """Number of the failsafe after a loss of setpoints."""
 MEAN_US = 2_000_000
@@ -29,6 +31,19 @@ def stopping_m(log: Log, row: int, axes: slice = slice(2)) -> float:
     """Return the distance within which a vehicle stops from its speed in a row [m]; by default, horizontally."""
     speed_m_s = math.hypot(*log["vel_ned"][row][axes])
     return REACTION_S * speed_m_s + speed_m_s * speed_m_s / (2.0 * BRAKE_M_S2)
+
+
+def estimate_error_m(log: Log, row: int) -> float:
+    """Return the horizontal error of the estimate in a row [m]; 0 if it is unknown."""
+    if "est_pos_ned" not in log or not log.rows:
+        return 0.0
+    error_m = math.dist(log["est_pos_ned"][row][:2].tolist(), log["pos_ned"][row][:2].tolist())
+    return error_m if math.isfinite(error_m) else 0.0
+
+
+def allowed_miss_m(log: Log, row: int) -> float:
+    """Return the allowed distance of a vehicle on the ground in a row from its target [m]."""
+    return min(MISS_M + estimate_error_m(log, row), MAX_MISS_M)
 
 
 def entries_of(log: Log) -> npt.NDArray[np.int64]:
@@ -114,7 +129,7 @@ class LastSetpoints:
     speed_error_m_s: float | None
 
 
-def last_setpoints_of(log: Log, given: npt.NDArray[Any], allowed_m: float) -> LastSetpoints | None:
+def last_setpoints_of(log: Log, given: npt.NDArray[Any]) -> LastSetpoints | None:
     """Return how the last setpoints were followed; None if setpoint mode was never entered.
 
     `given` is the `SETPOINT` record at the end of the run. The path connects all position setpoints of this time, so a
@@ -129,7 +144,7 @@ def last_setpoints_of(log: Log, given: npt.NDArray[Any], allowed_m: float) -> La
     last = int(np.flatnonzero(is_on)[-1])
     entered = int(np.flatnonzero(~is_on[: last + 1]).max(initial=-1)) + 1
     end_s, place = int(log.time_us[last]) / 1e6, log["pos_ned"][last]
-    wants_takeoff = last + 1 < log.rows and demands_height(given, place[2] - allowed_m)
+    wants_takeoff = last + 1 < log.rows and demands_height(given, place[2] - MISS_M)
     since = int(np.searchsorted(log.time_us, int(log.time_us[last]) - round(HELD_S * 1e6), side="right")) - 1
     first = max(since, entered)
     held_s = end_s - int(log.time_us[first]) / 1e6

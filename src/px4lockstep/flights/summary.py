@@ -139,7 +139,7 @@ def summarize(
         standing=facts.is_standing,
         distance_to_target_m=facts.distance_to_target_m,
         waypoint_items=mission_items(log),
-        autopilot_texts=facts.texts,
+        autopilot_texts=simulation.autopilot.texts,
         ending=ending_of(facts),
         px4_clock_us=simulation.autopilot.clock_us,
     )

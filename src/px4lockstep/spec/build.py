@@ -198,8 +198,8 @@ def build(
         )
         report.add(("timeline", name), f"{text}; end earlier or use longer periods", ("timeline",))
         raise report.error() from error
+    simulation.autopilot.home = home = (spec.home.lat_deg, spec.home.lon_deg)
     if replay is not None or "autopilot" in own:  # a session of the package knows its mission
-        home = (spec.home.lat_deg, spec.home.lon_deg)
         simulation.autopilot.landing = landing_of(spec.mission, *home)
         simulation.autopilot.area = _area(spec, aircraft)
     if "autopilot" in own:
