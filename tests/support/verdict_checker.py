@@ -76,38 +76,73 @@ def verdict_without_batteries(log, mission, home, end_s):
             allowed += v + v * v / 4.0
         if np.linalg.norm(place[-1, :2] - end) > allowed:
             return "landed away"
-    return failure_before(log, mission) or "flown"
+    return failure_before(log, mission, home) or "flown"
 
 
-def failure_before(log, mission):
+def failure_before(log, mission, home):
     """Return the verdict on a request that had failed when a later one replaced it; None if there is none.
 
     After a mission that was finished in the air, the vehicle has to follow its setpoints even without another request.
     """
     asked = sorted((row, name) for name in ("mission", "return", "land") for row in rises(log[f"request_{name}"]))
-    since, last = None, max(row for row, _ in asked)
+    since, last, stopped_at = None, max(row for row, _ in asked), None
     for (first, name), (until, _) in itertools.pairwise([*asked, (len(log["armed"]), "")]):
         part = {key: log[key][:until] for key in COLUMNS}
         start = next((row for row in range(first, until) if log["armed"][row]), first)
         since = start if since is None or not log["armed"][since : start + 1].all() else since
         taken = taken_over(part, mission, first)[0]
+        stop = next((row for row in range(start + 1, until) if not log["armed"][row]), until) - 1
+        is_down = bool(log["landed"][stop]) and bool(log["armed"][stop])
         if name == "mission":
             done = [row for row in rises(log["mission_finished"]) if first <= row < until]
-            if done and (first == last or taken < 0 or done[0] <= taken):
-                if not log["landed"][done[0]] and is_astray(part, done[0]):
+            is_done = bool(done) and (first == last or taken < 0 or done[0] <= taken)
+            if is_done and not log["landed"][done[0]]:
+                sank = log["pos_ned"][stop, 2] - log["pos_ned"][done[0], 2] > 0.5
+                if is_astray(part, done[0]) or (is_down and sank and not log["failsafe"][done[0] : stop + 1].any()):
                     return "setpoints not followed"
-                continue
-            if any(row > first and each == name for row, each in asked):
+            if is_done and first != last and is_down and is_away(log, stop, landing_item(mission, home)):
+                return "landed away"
+            if any(misses_item(log, row) for row in range(first + 1, until)):
+                return "mission not finished"
+            goes_on = is_done or (stopped_at is not None and log["mission_item"][first:until].max() > stopped_at)
+            is_again = any(row > first and each == name for row, each in asked)
+            if goes_on:
+                stopped_at = None
+            elif stopped_at is not None and not is_again:
+                return "mission not finished"
+            if is_done or is_again:
+                if not is_done and taken >= 0 and stopped_at is None:
+                    stopped_at = log["mission_item"][taken]
                 continue
         if first == last:
             break
+        goal = np.zeros(2) if name == "return" else log["pos_ned"][first, :2]
+        if name != "mission" and taken < 0 and is_down:
+            v = np.linalg.norm(log["vel_ned"][first, :2]) if name == "land" else 0.0
+            if is_away(log, stop, goal, v + v * v / 4.0):
+                return "landed away"
         if taken >= 0 or is_astray(part, since):
             return "mission not finished" if name == "mission" else "command not obeyed"
-        stop = next((row for row in range(start + 1, until) if not log["armed"][row]), until) - 1
         lasted_us = int(log["time_us"][stop]) - int(log["time_us"][start]) if log["armed"][start] else 0
         if lasted_us >= (10_000_000 if log["landed"][start] else 5_000_000):
             since = None
     return None
+
+
+def is_away(log, row, goal, more=0.0):
+    """Return whether a vehicle on the ground is farther from its goal than allowed."""
+    if goal is None:
+        return False
+    wrong = np.linalg.norm(log["est_pos_ned"][row, :2] - log["pos_ned"][row, :2])
+    return bool(np.linalg.norm(log["pos_ned"][row, :2] - goal) > min(10.0, 5.0 + wrong) + more)
+
+
+def misses_item(log, row):
+    """Return whether an item was reported as reached in a row, more than 10 m from where the estimate was."""
+    before, now = log["mission_item"][row - 1].astype(int), log["mission_item"][row].astype(int)
+    is_reached = now > before or log["mission_finished"][row] > log["mission_finished"][row - 1]
+    wrong = np.linalg.norm(log["est_pos_ned"][row, :2] - log["pos_ned"][row, :2])
+    return bool(is_reached and log["nav_state"][row - 1] == 3 and log["armed"][row] and wrong > 10.0)
 
 
 def rises(counts):

@@ -10,13 +10,14 @@ import numpy.typing as npt
 from px4lockstep.autopilots.base import Landing, Session, landing_of
 from px4lockstep.autopilots.requests import MISSION_MODE
 from px4lockstep.flights.guided import row_of
-from px4lockstep.flights.requested import MAX_MISS_M, estimate_error_m
+from px4lockstep.flights.requested import MAX_MISS_M
 from px4lockstep.log.changes import changed_rows, raised_rows
 from px4lockstep.log.log import Log
 from px4lockstep.px4.uploaded import uploaded_mission
 from px4lockstep.scenario.commands import Arm, ClearMission, CommandRow, Item, SetHome, SetMission
 
 STATUS = ("armed", "nav_state", "mission_item", "mission_finished")
+PLACES = ("est_pos_ned", "pos_ned")
 """Columns of the log that show the progress of a mission."""
 
 Places = tuple[tuple[float, float], ...]
@@ -112,15 +113,19 @@ class Missions:
 
     def lost(self, at: int, until: int) -> str:
         """Return which item was reached by an estimate that was wrong; empty if there is none."""
-        if any(name not in self._log for name in (*STATUS, "pos_ned")):
+        if any(name not in self._log for name in (*STATUS, *PLACES)):
             return ""
-        rows, modes = self._reached, self._log["nav_state"]
-        for row in rows[(rows > at) & (rows < until)].tolist():
-            error_m = estimate_error_m(self._log, row)
-            if error_m > MAX_MISS_M and modes[row - 1] == MISSION_MODE and self._log["armed"][row]:
-                item, time_s = int(self._log["mission_item"][row - 1]), int(self._log.time_us[row]) / 1e6
-                return f"item {item} was reached at {time_s:.2f} s where the estimate was off by {error_m:.1f} m"
-        return ""
+        rows = self._reached
+        rows = rows[(rows > at) & (rows < until)]
+        rows = rows[(self._log["nav_state"][rows - 1] == MISSION_MODE) & (self._log["armed"][rows] != 0)]
+        known_ned, pos_ned = (self._log[name][rows] for name in PLACES)
+        errors_m = np.hypot(*(known_ned - pos_ned)[:, :2].T)
+        wrong = np.flatnonzero(errors_m > MAX_MISS_M)
+        if not len(wrong):
+            return ""
+        row, error_m = int(rows[wrong[0]]), float(errors_m[wrong[0]])
+        item, time_s = int(self._log["mission_item"][row - 1]), int(self._log.time_us[row]) / 1e6
+        return f"item {item} was reached at {time_s:.2f} s where the estimate was off by {error_m:.1f} m"
 
     @cached_property
     def _reached(self) -> npt.NDArray[np.int64]:
