@@ -79,3 +79,10 @@ def test_a_low_setpoint_that_the_vehicle_sank_away_from():
     there = {"at_s": 2.0, "action": "setpoint", "pos_ned": [0.0, 0.0, -4.0]}
     assert fly(there, end_s=60.0, mission=False).word == "flown"
     assert fly(there, weak, end_s=60.0, mission=False).word == "setpoints not followed"
+
+
+def test_a_fault_that_an_item_triggers_does_not_undo_it():
+    """The estimate was right until the item was reached."""
+    error = bias(0.0, 12.0) | {"when": {"signal": "mission_item", "above": 2.5}}
+    del error["at_s"]
+    assert fly(START, error, clear(32.0)).word == "flown"

@@ -317,6 +317,30 @@ def test_the_verdict_is_never_better_than_the_flight():
     assert any("has no method attach, so it can't report a mission" in text for text in idle.summary.warnings)
 
 
+@pytest.mark.parametrize("is_armed", [False, True], ids=["tells nothing", "tells that it is armed"])
+@pytest.mark.parametrize("lands", [False, True], ids=["in the air", "lands"])
+def test_a_mission_that_a_controller_reports_as_finished_in_the_air(lands, is_armed):
+    """It reports no setpoints, which then are 0, holds above the ground, and may land itself where the mission does."""
+
+    class Reporter:
+        def attach(self, status, plant, period_us, seed):
+            self.status = status
+            self.own = hold()
+
+        def step(self, time_us, inputs, outputs):
+            self.own.height_m = 5.0 if time_us < 20_000_000 or not lands else max(0.0, 5.0 - (time_us - 2e7) / 1e7)
+            self.own.step(time_us, inputs, outputs)
+            if time_us > 32_000_000 and lands and inputs.estimate.pos_ned[2] > -0.4:
+                outputs.motors[:4] = 0.0
+            self.status.mission_count = 1
+            self.status.armed = int(is_armed)
+            self.status.mission_finished = int(time_us > 12_000_000)
+
+    changes = {"environment.wind": "none", "timeline.t_end_s": 80.0}
+    outcome = simulate("x500", autopilot=Reporter(), overrides=changes).outcome
+    assert outcome.word == ("flown" if lands else "out of time"), outcome
+
+
 def test_a_status_survives_a_branch():
     """The view of the status belongs to the simulation; other attributes are copied."""
 

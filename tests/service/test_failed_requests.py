@@ -3,8 +3,10 @@
 import pytest
 from served import CALM, Flown, square
 
+import px4lockstep
 from px4lockstep.scenario.commands import (
     Arm,
+    ChangeAltitude,
     GoTo,
     Hold,
     InjectFailure,
@@ -12,6 +14,7 @@ from px4lockstep.scenario.commands import (
     Land,
     Orbit,
     Return,
+    SetCurrentItem,
     SetFence,
     SetHome,
     SetMission,
@@ -249,3 +252,127 @@ def test_a_takeoff_repeated_in_a_gust(flown):
     flown.give_all(STILL)
     flown.fly(0.5)
     assert landed(flown).word == "flown"
+
+
+# -- replays ---------------------------------------------------------------------------------------------------------
+
+
+def until_disarmed(flown):
+    flown.until(lambda status: not status.armed, 120.0)
+
+
+def rally(flown):
+    lat_deg, lon_deg, _ = flown.place(60.0, 10.0, 0.0)
+    flown.give_all(SetRally((Item(3, 5100, (0.0, 0.0, 0.0, 0.0), lat_deg, lon_deg, 0.0),), 1))
+    go_away(flown)
+    flown.give_all(Return())
+    until_disarmed(flown)
+
+
+def armed_elsewhere(flown):
+    go_away(flown)
+    flown.give_all(Land())
+    until_disarmed(flown)
+    flown.take_off(8.0)
+    flown.give_all(Arm(), GoTo(*flown.place(60.0, 40.0, 8.0)))
+    flown.fly(12.0)
+    flown.give_all(Arm(), Return())
+    until_disarmed(flown)
+
+
+def home_moved(flown):
+    go_away(flown)
+    flown.give_all(SetHome())
+    flown.fly(1.0)
+    flown.give_all(GoTo(*flown.place(60.0, 30.0, 8.0)))
+    flown.fly(10.0)
+    flown.give_all(Return())
+    until_disarmed(flown)
+
+
+def returning_mission(flown):
+    items = (*square(flown), Item(2, 20, (0.0, 0.0, 0.0, 0.0), 0.0, 0.0, 0.0))
+    flown.give_all(SetMission(items, 1), Arm(), StartMission())
+    flown.fly(5.0)
+    until_disarmed(flown)
+
+
+@pytest.mark.parametrize("fly", [rally, armed_elsewhere, home_moved, returning_mission])
+@pytest.mark.parametrize("is_last", [True, False], ids=["last", "another flight"])
+def test_a_replay_knows_where_a_return_leads(tmp_path, fly, is_last):
+    """From the commands: it has no autopilot."""
+    with Flown(record=tmp_path, plots=False, overrides=CALM) as flown:
+        fly(flown)
+        if not is_last:
+            flown.take_off(5.0)
+            landed(flown)
+    [folder] = flown.vehicle.folders
+    run, again = flown.run, px4lockstep.replay(folder)
+    assert again.matches
+    assert run.outcome.word == again.outcome.word == "flown"
+    assert run.summary.ending == ("returned" if is_last else "landed")
+
+
+# -- what is no failure ----------------------------------------------------------------------------------------------
+
+
+def test_a_pause_after_a_landing(flown):
+    """MAVLink's go-to without numbers."""
+    flown.take_off(5.0)
+    flown.give_all(Land())
+    until_disarmed(flown)
+    flown.give_all(GoTo())
+    flown.fly(2.0)
+    assert flown.run.outcome.word == "flown"
+
+
+def test_a_refusal_while_the_vehicle_lands(flown):
+    """It is on the ground, and disarmed soon after."""
+    flown.take_off(5.0)
+    flown.give_all(Land())
+    flown.until(lambda status: status.landed_state == 1, 60.0)
+    assert not flown.give(Orbit(10.0, 3.0)).is_accepted
+    until_disarmed(flown)
+    assert flown.run.outcome.word == "flown"
+
+
+def test_a_refusal_before_the_mission_is_finished(flown):
+    """The mission goes on."""
+    flown.give_all(SetMission(square(flown), 1), Arm(), StartMission())
+    flown.fly(12.0)
+    assert not flown.give(ChangeAltitude(520.0)).is_accepted
+    flown.until(lambda status: status.mission.state == 5, 60.0)
+    assert flown.run.outcome.word == "flown"
+
+
+def test_a_return_for_a_second_on_the_ground(flown):
+    """Far from home, and replaced before it begins."""
+    go_away(flown)
+    flown.give_all(Land())
+    flown.until(lambda status: status.landed_state == 1, 60.0)
+    flown.give_all(Return())
+    flown.fly(1.0)
+    flown.give_all(Takeoff(flown.home.alt_amsl_m + 6.0))
+    flown.fly(15.0)
+    assert landed(flown).word == "flown"
+
+
+def test_an_interrupted_mission_whose_items_are_skipped(flown):
+    """That is no progress."""
+    interrupt(flown)
+    flown.give_all(SetCurrentItem(3), StartMission())
+    flown.fly(1.0)
+    assert landed(flown).word == "mission not finished"
+
+
+def test_a_vehicle_that_sank_with_a_low_battery():
+    """A warning is no excuse."""
+    with Flown(overrides=CALM | {"power.batteries[0].soc0": 0.16}) as flown:
+        items = (flown.waypoint(0.0, 0.0, 2.0, 22), flown.waypoint(10.0, 0.0, 2.0))
+        flown.give_all(SetMission(items, 1), Arm(), StartMission())
+        flown.until(lambda status: status.mission.state == 5, 60.0)
+        flown.give_all(WEAK)
+        flown.fly(30.0)
+        run = flown.run
+    assert run.log["failsafe"].any()
+    assert run.outcome.word == "setpoints not followed"

@@ -62,7 +62,7 @@ SETPOINTS = {
 
 @pytest.mark.parametrize("kind", SETPOINTS)
 def test_setpoints_must_be_followed_until_the_end(flown, kind):
-    """The vehicle may not move. Noise makes the last setpoints no constant, so their path is the vehicle's place."""
+    """The vehicle can't move. The velocity changes a little, so that it does not count as constant."""
     flown.take_off(5.0)
     flown.give_all(SetParam("MPC_XY_VEL_MAX", 0.0))
     begin(flown, SETPOINTS[kind])

@@ -82,12 +82,15 @@ def test_a_request_that_was_refused_and_then_accepted(flown):
     assert flown.run.outcome.word == "flown"
 
 
-def test_an_arming_that_was_refused_after_a_flight(flown):
-    """There is no mission to arm for."""
+@pytest.mark.parametrize("is_mode_changed", [False, True], ids=["last", "before a mode"])
+def test_an_arming_that_was_refused_after_a_flight(flown, is_mode_changed):
+    """There is no mission to arm for. A mode that is selected afterwards does not excuse it."""
     flown.take_off(5.0)
     land(flown)
     flown.give_all(SetMode(MISSION))
     refuse(flown, Arm())
+    if is_mode_changed:
+        flown.give_all(SetMode(4))
     flown.fly(5.0)
     outcome = flown.run.outcome
     assert outcome.word == "command not obeyed"

@@ -85,7 +85,7 @@ def failure_before(log, mission, home):
     After a mission that was finished in the air, the vehicle has to follow its setpoints even without another request.
     """
     asked = sorted((row, name) for name in ("mission", "return", "land") for row in rises(log[f"request_{name}"]))
-    since, last, stopped_at = None, max(row for row, _ in asked), None
+    since, last, is_stopped = None, max(row for row, _ in asked), False
     for (first, name), (until, _) in itertools.pairwise([*asked, (len(log["armed"]), "")]):
         part = {key: log[key][:until] for key in COLUMNS}
         start = next((row for row in range(first, until) if log["armed"][row]), first)
@@ -98,21 +98,21 @@ def failure_before(log, mission, home):
             is_done = bool(done) and (first == last or taken < 0 or done[0] <= taken)
             if is_done and not log["landed"][done[0]]:
                 sank = log["pos_ned"][stop, 2] - log["pos_ned"][done[0], 2] > 0.5
-                if is_astray(part, done[0]) or (is_down and sank and not log["failsafe"][done[0] : stop + 1].any()):
+                lands = landing_item(mission, home) is not None or taken_over(part, mission, done[0])[0] >= 0
+                if is_astray(part, done[0]) or (is_down and sank and not lands):
                     return "setpoints not followed"
             if is_done and first != last and is_down and is_away(log, stop, landing_item(mission, home)):
                 return "landed away"
             if any(misses_item(log, row) for row in range(first + 1, until)):
                 return "mission not finished"
-            goes_on = is_done or (stopped_at is not None and log["mission_item"][first:until].max() > stopped_at)
+            goes_on = is_done or any(row > first and row < until for row in rises(log["mission_item"]))
             is_again = any(row > first and each == name for row, each in asked)
             if goes_on:
-                stopped_at = None
-            elif stopped_at is not None and not is_again:
+                is_stopped = False
+            elif is_stopped and not is_again:
                 return "mission not finished"
             if is_done or is_again:
-                if not is_done and taken >= 0 and stopped_at is None:
-                    stopped_at = log["mission_item"][taken]
+                is_stopped = is_stopped or (not is_done and taken >= 0)
                 continue
         if first == last:
             break

@@ -172,6 +172,8 @@ class Session:
     """Explanation for a flight in which the autopilot never reported a mission."""
     landing: Landing | None = None
     """Where its mission lands; None if it ends in the air, or if unknown."""
+    first_landing: Landing | None = None
+    """Where the mission of the spec lands; another one may have been uploaded since."""
     home: tuple[float, float] | None = None
     """Latitude and longitude of home [deg], if known."""
     area: Area = Area()

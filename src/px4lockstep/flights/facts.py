@@ -52,7 +52,6 @@ from px4lockstep.flights.requested import (
     Target,
     allowed_miss_m,
     estimate_error_m,
-    goal_of_return,
     is_last,
     last_end_of_mission,
     last_setpoints_of,
@@ -193,7 +192,7 @@ class Facts:
         log = self._status
         if self.flies_setpoints or log["mission_item"][row] != log["mission_count"][row] - 1:
             return False
-        landing, mode = self.simulation.autopilot.landing, log["nav_state"][row]
+        landing, mode = self._missions.landing_in(row), log["nav_state"][row]
         if landing is not None:
             return landing.is_return and bool(mode == RETURN_MODE)
         until = int(np.searchsorted(log.time_us, int(log.time_us[row]) + END_US, side="right"))
@@ -427,7 +426,7 @@ class Facts:
         """Home, or after a return the place that the autopilot chose when the last return began."""
         if self._heights_m is None:
             return None
-        place = goal_of_return(self.simulation, self.log) if self.is_return else (0.0, 0.0)
+        place = self._missions.last_goal_of_return(self.simulation.core) if self.is_return else (0.0, 0.0)
         return Target(place, self.simulation.autopilot.area.name_of_goal(place), self.allowed_m)
 
     @property

@@ -51,6 +51,8 @@ class Following:
         self._time_us: Times = log.time_us.astype(np.int64)
         self._before = rows_before(self._time_us)
         self._is_known = all(name in log for name in ("pos_sp_ned", "vel_sp_ned", "yaw_sp", "q_bn"))
+        # An autopilot in Python may write its status without setpoints, which then are 0.
+        self._is_known = self._is_known and any(log[name].any() for name in ("pos_sp_ned", "vel_sp_ned"))
 
     def departure(self, first: int, end: int) -> str:
         """Return since when a vehicle had left its setpoints before a row, and how far; empty if it had not.

@@ -3,8 +3,9 @@
 A mission, a return, a landing and setpoint mode are requests, whether they come from a scenario or from a command; what
 is left are the commands of this module, and the pilot's modes, by whatever the vehicle entered them, if it then was in
 the air or was told to climb. The last one counts until something else is requested. If nothing follows, these count,
-too: a refused arming, a request that was refused in flight, and a mission, setpoint mode, a place or an orbit that was
-accepted on the ground by a vehicle that was never armed after it.
+too: a refused arming, a request that was refused in flight and after which the vehicle neither landed nor finished its
+mission, and a mission, setpoint mode or a place that was accepted on the ground by a vehicle that was never armed after
+it.
 
 The goal of a command is in its result. It is reached if the flight ends there: within 2 m horizontally and 1 m
 vertically, or within half of the distance that the command demands (but 1 m and 0.5 m), plus the estimate's error. Hold
@@ -116,9 +117,10 @@ def guided_rows(log: Log, commands: Sequence[CommandRow]) -> npt.NDArray[np.int6
     if not commands:
         return np.zeros(0, np.int64)
     given = [row_of(log, row) for row in guiding(log, commands)]
+    entries = _pilot_rows(log, commands)
     if (unheeded := _unheeded(log, commands)) is not None:
-        given.append(row_of(log, unheeded[0]))
-    return np.array(sorted({*given, *_pilot_rows(log, commands)}), np.int64)
+        given += [row for row in (row_of(log, unheeded[0]),) if not entries or entries[-1] <= row]
+    return np.array(sorted({*given, *entries}), np.int64)
 
 
 def without_replaced(
@@ -177,8 +179,7 @@ def _unheeded(log: Log, commands: Sequence[CommandRow]) -> tuple[CommandRow, str
     armed = log.get("armed")
     if armed is None or not log.rows:
         return None
-    requests = (row for row in reversed(commands) if isinstance(row.command, (*NAMES, *OTHER_NAMES)))
-    last = next((row for row in requests if not (isinstance(row.command, FollowTarget) or _arms(row))), None)
+    last = next((row for row in reversed(commands) if _is_request(log, row, armed)), None)
     if last is None:
         return None
     at, command = row_of(log, last), last.command
@@ -186,7 +187,7 @@ def _unheeded(log: Log, commands: Sequence[CommandRow]) -> tuple[CommandRow, str
     if last.result.is_accepted:
         is_left = _needs_arming(command) and not is_armed_later
         return (last, "the vehicle was never armed after it") if is_left else None
-    is_left = not is_armed_later if isinstance(command, Arm) else bool(armed[at])
+    is_left = not is_armed_later if isinstance(command, Arm) else _stays_in_air(log, at, armed)
     text = f": {last.result.text}" if last.result.text else ""
     return (last, f"it was refused{text}") if is_left else None
 
@@ -194,11 +195,25 @@ def _unheeded(log: Log, commands: Sequence[CommandRow]) -> tuple[CommandRow, str
 def _needs_arming(command: FlightCommand) -> bool:
     """Return whether a vehicle accepts a command on the ground, but can obey it only once it is armed."""
     is_setpoint_mode = isinstance(command, SetMode) and command.nav_state == OFFBOARD_MODE
-    return is_setpoint_mode or isinstance(command, StartMission | GoTo | Orbit)
+    return is_setpoint_mode or isinstance(command, StartMission) or (isinstance(command, GoTo) and not command.stops)
 
 
-def _arms(row: CommandRow) -> bool:
-    return isinstance(row.command, Arm) and row.result.is_accepted
+def _is_request(log: Log, row: CommandRow, armed: npt.NDArray[np.uint8]) -> bool:
+    """Return whether a command asks for something; most modes that are selected while disarmed do not."""
+    command = row.command
+    if isinstance(command, Arm):
+        return not row.result.is_accepted
+    if isinstance(command, SetMode | Hold) and not armed[row_of(log, row)]:
+        return _needs_arming(command)
+    return isinstance(command, (*NAMES, *OTHER_NAMES)) and not isinstance(command, FollowTarget)
+
+
+def _stays_in_air(log: Log, at: int, armed: npt.NDArray[np.uint8]) -> bool:
+    """Return whether a vehicle was in the air in a row and is at the end, without finishing a mission in between."""
+    landed, finished = log.get("landed"), log.get("mission_finished")
+    is_in_air = landed is None or not (landed[at] or landed[-1])
+    is_finished = finished is not None and bool((np.diff(finished[at:].astype(np.int64)) > 0).any())
+    return is_in_air and not is_finished and bool(armed[at] and armed[-1])
 
 
 def guiding(log: Log, commands: Iterable[CommandRow]) -> list[CommandRow]:

@@ -4,9 +4,9 @@ A request may be replaced before it is done, so only a clear failure counts. A r
 
 * a failsafe took over, unless it only reacted to a lack of setpoints; or
 * the vehicle had left its setpoints (see `following`) and not come back; or
-* the vehicle never reached the goal of a command or a return, or left it again, and came no nearer in the last five
-  seconds; or
-* it landed away from the target of a landing, a return or a mission.
+* the vehicle never reached the goal of a command, or left it again, and came no nearer in the last five seconds; or
+* a return made no progress in ten seconds; or
+* the vehicle landed away from the target of a landing, a return or a mission.
 
 A request lasts until the next one, or until the vehicle is disarmed. A vehicle on the ground has ten seconds to begin.
 Whether a vehicle follows its setpoints does not show within five seconds, so requests that were replaced sooner are
@@ -104,7 +104,7 @@ def first_missed(
     given = {row_of(log, row): row for row in guiding(log, commands)}
     in_charge = {row_of(log, row): row.result.failsafe for row in commands if row.result.failsafe}
     rows = sorted({row for row, _ in events})
-    untils, judge = dict(pairwise([*rows, log.rows])), _Judge(log, history, missions, commands)
+    untils, judge = dict(pairwise([*rows, log.rows])), _Judge(log, history, missions, commands, takeover_between)
     for at, name in events:
         part = Segment(history, at, untils[at], name)
         is_last = at == rows[-1]
@@ -120,12 +120,20 @@ def first_missed(
 class _Judge:
     """Judges the requests of a flight, one after the other."""
 
-    def __init__(self, log: Log, history: History, missions: Missions, commands: Sequence[CommandRow]) -> None:
+    def __init__(
+        self,
+        log: Log,
+        history: History,
+        missions: Missions,
+        commands: Sequence[CommandRow],
+        takeover_between: Callable[[int, int], Takeover | None],
+    ) -> None:
         self._log, self._history, self._missions, self._commands = log, history, missions, commands
+        self._takeover_between = takeover_between
         self._since: int | None = None
         """The row from which on setpoints are judged."""
-        self._interrupted: tuple[Segment, int, Missed] | None = None
-        """A mission that a failsafe took over and that is requested again, its item then, and its failure."""
+        self._interrupted: tuple[Segment, Missed] | None = None
+        """A mission that a failsafe took over and that is requested again, and its failure."""
         self._repeated: tuple[Segment, CommandRow] | None = None
         """The last command, from the first time that it was given in a row."""
 
@@ -186,16 +194,19 @@ class _Judge:
         """Return the failure of a mission, if any, and whether it is settled: finished, or requested again."""
         missions = self._missions
         end = missions.end(part.at, part.until if taken is None else taken.row + 1)
-        if end is not None and (why := part.departure_in_air(end)):
-            return Missed(SETPOINTS, f"the mission was finished at {self._time(end)}", why), True
+        if end is not None:
+            may_land = missions.landing_in(part.at) is not None
+            may_land = may_land or self._takeover_between(end, max(part.end, end)) is not None
+            if why := part.departure_in_air(end, may_land):
+                return Missed(SETPOINTS, f"the mission was finished at {self._time(end)}", why), True
         targets = () if end is None or is_last else missions.targets(part.at, part.end)
         if why := part.landed_away(targets):
             return replace(found, why=why, is_landed_away=True), True
         if why := missions.lost(part.at, part.until):
             return replace(found, why=why), True
         if self._interrupted is not None:
-            before, item, missed = self._interrupted
-            if missions.continues(before.at, item, part.at, part.until):
+            before, missed = self._interrupted
+            if end is not None or missions.continues(before.at, part.at, part.until):
                 self._interrupted = None
             elif missions.are_same(before.at, part.at) and not missions.is_requested_again(part.at):
                 return missed, True
@@ -204,7 +215,7 @@ class _Judge:
         if not missions.is_requested_again(part.at):
             return None, False
         if taken is not None and self._interrupted is None:
-            self._interrupted = part, taken.item, replace(found, why=_how(part, taken))
+            self._interrupted = part, replace(found, why=_how(part, taken))
         return None, True
 
     def _time(self, row: int) -> str:
@@ -295,7 +306,7 @@ def _stall(part: Segment, command: CommandRow, commands: Sequence[CommandRow]) -
     if off_m[-1] < off_m[rows_before(part.time_us)[-1]] - APPROACH_M:
         return ""  # on its way
     end_s = int(part.time_us[-1]) / 1e6
-    if is_there[-1]:
+    if is_there[-1] and command.result.goal is not None and command.result.goal.radius_m:
         speeds_m_s = np.linalg.norm(part.log["vel_ned"][part.rows, :2], axis=1)
         if speeds_m_s[-1] > speeds_m_s[rows_before(part.time_us, MEAN_US)[-1]] + APPROACH_M_S:
             return ""  # it gains speed

@@ -7,8 +7,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from px4lockstep.autopilots.requests import OFFBOARD_MODE, RETURN_MODE
-from px4lockstep.engine.simulation import Simulation
+from px4lockstep.autopilots.requests import OFFBOARD_MODE
 from px4lockstep.flights.outcome import HELD_S
 from px4lockstep.log.changes import raised_rows
 from px4lockstep.log.log import Log
@@ -92,20 +91,6 @@ class Target:
     place: tuple[float, float]
     name: str
     allowed_m: float
-
-
-def goal_of_return(simulation: Simulation, log: Log) -> tuple[float, float]:
-    """Return the goal of the last return in the autopilot's record; otherwise, it follows from where it began."""
-    autopilot, modes = simulation.autopilot, log.get("nav_state")
-    place = autopilot.goal_of_return(simulation.core[autopilot.record]) if autopilot.record else None
-    if place is not None or modes is None:
-        return place or (0.0, 0.0)
-    rows = raised_rows(modes == RETURN_MODE)
-    if not len(rows):
-        return 0.0, 0.0
-    known_ned = log["est_pos_ned" if "est_pos_ned" in log else "pos_ned"]
-    north_m, east_m, _ = known_ned[rows[-1]].tolist()
-    return autopilot.area.goal_of_return((north_m, east_m))
 
 
 def demands_height(setpoint: npt.NDArray[Any], limit_m: float) -> bool:

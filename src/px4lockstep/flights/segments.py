@@ -113,17 +113,12 @@ class Segment:
         last = self.history.last_airborne(since, self.end) if self.name in LANDS else self.end - 1
         return self.history.following.departure(since, last + 1) if self.is_long_since(since, last) else ""
 
-    def departure_in_air(self, since: int) -> str:
-        """Return how the vehicle did not stay where it was in the air in a row; empty if it did, or was on the ground.
-
-        After this row, nothing but a failsafe lets it land.
-        """
-        if not self.history.is_in_air(since):
+    def departure_in_air(self, since: int, may_land: bool) -> str:
+        """Return how a vehicle that was in the air in a row did not stay there; empty if it did."""
+        if self.end <= since or not self.history.is_in_air(since):
             return ""
-        failsafes = self.log.get("failsafe")
-        is_left_alone = failsafes is None or not failsafes[since : self.end].any()
         sank_m = float(self.log["pos_ned"][self.end - 1, 2] - self.log["pos_ned"][since, 2])
-        if is_left_alone and sank_m > TAKEN_OFF_M and not self.history.is_in_air(self.end - 1):
+        if not may_land and sank_m > TAKEN_OFF_M and not self.history.is_in_air(self.end - 1):
             return f"the vehicle was on the ground at {self.end_s:.2f} s, {sank_m:.1f} m lower"
         return self.departure(since)
 
@@ -138,7 +133,8 @@ class Segment:
     def landed_away(self, places: Places) -> str:
         """Return how far from all places the vehicle had come down at the end; empty if it had not, or was near one."""
         last = self.end - 1
-        if not places or last < self.start or self.history.is_in_air(last):
+        has_begun = self.is_long or self.history.last_airborne(self.start, self.end) < last
+        if not places or last < self.start or self.history.is_in_air(last) or not has_begun:
             return ""
         allowed_m = allowed_miss_m(self.log, last)
         if self.name == LAND:

@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import islice
 from typing import TYPE_CHECKING, Any
@@ -28,6 +28,8 @@ from px4lockstep.log.sink import LogSink
 from px4lockstep.part import at, dotted
 from px4lockstep.px4.missions import Mission
 from px4lockstep.px4.parameters import known_parameters
+from px4lockstep.px4.uploaded import uploaded_fence, uploaded_rally
+from px4lockstep.scenario.commands import CommandRow, SetFence, SetParam, SetRally
 from px4lockstep.scenario.scenario import Scenario, time_key
 from px4lockstep.spec.checks import us
 from px4lockstep.spec.code import refuse_code
@@ -60,6 +62,8 @@ AUTOPILOT = ("autopilot", "px4", "home")
 """The tables that define an autopilot."""
 MAX_NAMED = 10
 SAME_PLACE_M = 100.0
+AREA_COMMANDS = (SetFence, SetRally, SetParam)
+"""Commands that change the fence, the rally points or a parameter of theirs."""
 
 
 @dataclass(frozen=True, repr=False)
@@ -199,9 +203,10 @@ def build(
         report.add(("timeline", name), f"{text}; end earlier or use longer periods", ("timeline",))
         raise report.error() from error
     simulation.autopilot.home = home = (spec.home.lat_deg, spec.home.lon_deg)
+    simulation.autopilot.first_landing = landing_of(spec.mission, *home)
     if replay is not None or "autopilot" in own:  # a session of the package knows its mission
-        simulation.autopilot.landing = landing_of(spec.mission, *home)
-        simulation.autopilot.area = _area(spec, aircraft)
+        simulation.autopilot.landing = simulation.autopilot.first_landing
+        simulation.autopilot.area = _area(spec, aircraft, simulation.given_commands.of(AREA_COMMANDS))
     if "autopilot" in own:
         simulation.autopilot.identity = own_parts["autopilot"].hash
     _check_columns(spec, simulation)
@@ -345,12 +350,20 @@ def _warnings(spec: Spec, mission: Mission | None, aircraft: Aircraft) -> tuple[
     return tuple(found)
 
 
-def _area(spec: Spec, aircraft: Aircraft) -> Area:
-    """Return the area of a flight whose autopilot does not run."""
+def _area(spec: Spec, aircraft: Aircraft, commands: Sequence[CommandRow]) -> Area:
+    """Return the area of a flight whose autopilot does not run, at its end."""
     capabilities, home = spec.autopilot.capabilities, spec.home
     has_params = capabilities.flies and "autopilot" not in own_kinds(spec)
-    params = flown_params(spec.autopilot, spec.px4, aircraft) if has_params else {}
-    return area_of(spec.mission, home.lat_deg, home.lon_deg, params, uses_rally=capabilities.uses_rally)
+    params = dict(flown_params(spec.autopilot, spec.px4, aircraft)) if has_params else {}
+    mission = spec.mission or Mission((), "no mission")
+    for command in (row.command for row in commands if row.result.is_accepted):
+        if isinstance(command, SetFence):
+            mission = replace(mission, fence=uploaded_fence(command.items))
+        elif isinstance(command, SetRally):
+            mission = replace(mission, rally_points=uploaded_rally(command.items))
+        elif isinstance(command, SetParam):
+            params[command.param] = command.value
+    return area_of(mission, home.lat_deg, home.lon_deg, params, uses_rally=capabilities.uses_rally)
 
 
 def _is_near(home: Home, planned: tuple[float, float, float]) -> bool:

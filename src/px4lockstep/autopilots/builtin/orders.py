@@ -8,6 +8,7 @@ vehicle is armed: a mission is requested then.
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, fields
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -17,6 +18,7 @@ from px4lockstep.autopilots.builtin.commanded import MODE_NAMES, Commanded
 from px4lockstep.autopilots.builtin.flight_task import LOITER
 from px4lockstep.autopilots.builtin.follow import ABOVE_TARGET
 from px4lockstep.autopilots.builtin.guided import INITIAL
+from px4lockstep.autopilots.builtin.rally import choose_goal
 from px4lockstep.autopilots.builtin.region_of_interest import LOCATION_ROI, NO_ROI
 from px4lockstep.autopilots.builtin.sticks import note_motion
 from px4lockstep.autopilots.fence import WARN, is_beyond
@@ -159,7 +161,8 @@ class Orders(Commanded):
         commander = self._pilot.commander
         if mode in COUNTERS and mode == self.mode and not commander.acted and not commander.failsafe:
             return CommandResult()  # as PX4: it goes on
-        goal = self._goal(self._held_ned) if mode == requests.LOITER_MODE else None
+        places = {int(requests.LOITER_MODE): self._held_ned, int(requests.RETURN_MODE): self._goal_of_return}
+        goal = self._goal(places[mode]) if mode in places else None
         self._enter(mode)
         if mode in COUNTERS:
             setattr(scenario, COUNTERS[mode], int(getattr(scenario, COUNTERS[mode])) + 1)
@@ -170,6 +173,15 @@ class Orders(Commanded):
         """The place that the vehicle holds or flies to in Hold; in other modes, where it is."""
         leg = self._pilot.navigator.leg
         return leg.target if self.mode == requests.LOITER_MODE and leg.is_valid else self._bus.estimate.pos_ned
+
+    @property
+    def _goal_of_return(self) -> Any:
+        """The place to which a return leads that begins now."""
+        rally = self._pilot.navigator.rally
+        fields = {name: getattr(rally, name) for name in ("is_rally_only", "count", "points", "home_ned")}
+        chosen = SimpleNamespace(**fields, goal_ned=[0.0, 0.0, 0.0], goal_yaw=0.0)
+        interpreted(choose_goal)(chosen, 0.0, self._bus.estimate)
+        return chosen.goal_ned
 
     @staticmethod
     def _goal(place: Any) -> Goal:
