@@ -7,6 +7,7 @@ import px4lockstep
 from px4lockstep.scenario.commands import (
     Arm,
     ChangeAltitude,
+    ClearMission,
     GoTo,
     Hold,
     InjectFailure,
@@ -24,6 +25,7 @@ from px4lockstep.scenario.commands import (
     SetRally,
     SetWind,
     StartMission,
+    Sticks,
     Takeoff,
 )
 
@@ -376,3 +378,56 @@ def test_a_vehicle_that_sank_with_a_low_battery():
         run = flown.run
     assert run.log["failsafe"].any()
     assert run.outcome.word == "setpoints not followed"
+
+
+@pytest.mark.parametrize("seconds", [5.2, 6.0, 7.0])
+@pytest.mark.parametrize("kind", ["place", "orbit", "place ahead"])
+def test_a_vehicle_that_turns_back_at_speed(flown, kind, seconds):
+    """It brakes first, and is on its way when it is told to land."""
+    flown.take_off(8.0)
+    flown.give_all(GoTo(*flown.place(300.0, 0.0, 8.0)))
+    flown.fly(10.0)
+    north_m, _, _ = flown.status.pos_ned
+    home, ahead = flown.place(0.0, 0.0, 8.0), flown.place(north_m + 3.0, 0.0, 8.0)
+    flown.give_all(Orbit(10.0, 3.0, 0, *home) if kind == "orbit" else GoTo(*(home if kind == "place" else ahead)))
+    flown.fly(seconds)
+    assert landed(flown).word == "flown"
+
+
+@pytest.mark.parametrize("kind", ["Hold", "place", "return"])
+def test_a_failsafe_that_changes_no_mode(flown, kind):
+    """The sticks stop; the vehicle goes on until it would act."""
+    flown.take_off(8.0)
+    stream(flown, Sticks(), 1.0)
+    commands = {"Hold": Hold(), "place": GoTo(*flown.place(20.0, 0.0, 8.0)), "return": Return()}
+    flown.give_all(commands[kind])
+    flown.fly(3.0)
+    assert landed(flown).word == "flown"
+
+
+@pytest.mark.parametrize("change", [SetCurrentItem(0), ClearMission(), None], ids=["set back", "clear", "upload"])
+def test_a_mission_that_is_changed_while_it_returns(flown, change):
+    """Its return goes on, and lands."""
+    items = (*square(flown), Item(2, 20, (0.0, 0.0, 0.0, 0.0), 0.0, 0.0, 0.0))
+    flown.give_all(SetMission(items, 1), Arm(), StartMission())
+    flown.until(lambda status: status.nav_state == 5, 90.0)
+    flown.fly(3.0)
+    flown.give_all(SetMission(square(flown), 2) if change is None else change)
+    until_disarmed(flown)
+    assert flown.run.outcome.word == "flown"
+
+
+@pytest.mark.parametrize("is_last", [True, False], ids=["last", "another flight"])
+def test_a_landing_without_a_position(flown, is_last):
+    """The vehicle descends, and lands where it was told to."""
+    flown.take_off(8.0)
+    flown.give_all(Land())
+    flown.fly(1.0)
+    flown.give_all(InjectFailure(4, 1))
+    until_disarmed(flown)
+    if not is_last:
+        flown.give_all(InjectFailure(4, 0))
+        flown.fly(2.0)
+        flown.take_off(5.0)
+        landed(flown)
+    assert flown.run.outcome.word == "flown"

@@ -309,3 +309,23 @@ def test_a_pilots_flight_replays_to_the_same_digest(tmp_path):
     digest = px4lockstep.read_run(folder).summary["digest"]
     assert px4lockstep.replay(folder).digest == digest
     assert px4lockstep.simulate(folder / "spec.toml", commands=folder / "commands.jsonl").digest == digest
+
+
+@pytest.mark.parametrize("estimates", [True, False], ids=["hover thrust estimated", "not estimated"])
+@pytest.mark.parametrize("mode", [POSITION, ALTITUDE, HOLD, RETURN, LAND])
+def test_a_mode_that_follows_a_takeoff_by_hand(mode, estimates):
+    """In Stabilized mode there is no takeoff ramp; the next mode must have its hover thrust nevertheless."""
+    changes = CALM | {"autopilot.hover_thrust_estimate": estimates}
+    with Flown(overrides=changes) as flown:
+        stream(flown, Sticks(), 0.3)
+        flown.give_all(SetMode(STABILIZED), Arm())
+        for _ in range(240):
+            status = flown.status
+            rises = 0.1 + 0.12 * (20.0 + status.pos_ned[2]) + 0.4 * status.vel_ned[2]
+            stream(flown, Sticks(throttle=max(-1.0, min(1.0, rises))), 0.05)
+        before = -flown.status.pos_ned[2]
+        assert before > 15.0
+        flown.give_all(SetMode(mode))
+        after = stream(flown, Sticks(), 2.0)
+        assert abs(after.vel_ned[2]) < 2.5
+        assert -after.pos_ned[2] > before - 4.0

@@ -93,7 +93,7 @@ class Area:
         """Return the name of the goal of a return in messages."""
         if goal in self.rally_points:
             return f"rally point {self.rally_points.index(goal)}"
-        return HOME if goal == (0.0, 0.0) else "where the return began"
+        return "where the return began" if self.is_rally_only and goal != (0.0, 0.0) else HOME
 
 
 def zones_of(area: Area) -> tuple[Zone, ...]:

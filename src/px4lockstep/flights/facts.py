@@ -192,11 +192,16 @@ class Facts:
         log = self._status
         if self.flies_setpoints or log["mission_item"][row] != log["mission_count"][row] - 1:
             return False
-        landing, mode = self._missions.landing_in(row), log["nav_state"][row]
-        if landing is not None:
+        mode = log["nav_state"][row]
+        if (landing := self._missions.landing_in(row)) is not None:
             return landing.is_return and bool(mode == RETURN_MODE)
         until = int(np.searchsorted(log.time_us, int(log.time_us[row]) + END_US, side="right"))
         return bool(mode == LOITER_MODE) and bool(log["mission_finished"][row:until].any())
+
+    def _is_return_of_mission(self, row: int) -> bool:
+        """Return whether the mission that was requested last begins its return, its last item, in this row."""
+        is_last, mode = bool((self._requests[MISSION] <= row).all()), self._status["nav_state"][row]
+        return is_last and bool(mode == RETURN_MODE) and self._is_end_of_mission(row)
 
     def _last(self, name: str) -> int:
         values = self.log.get(name)
@@ -213,6 +218,8 @@ class Facts:
         if self._last("mission_finished") == 0 and not is_replaced(self._guiding):
             return False
         finished = last_end_of_mission(self.log, self._requests[MISSION])
+        if finished < 0 and is_replaced(self._guiding):  # perhaps while it returned to its end
+            finished = max((row for row in self._mode_changes.tolist() if self._is_return_of_mission(row)), default=-1)
         return finished >= 0 and (self.takeover is None or finished <= self.takeover.row)
 
     @property
@@ -299,8 +306,7 @@ class Facts:
     @cached_property
     def was_upright(self) -> bool:
         """Whether the vehicle was upright enough to stand at the start."""
-        start_deg = self._tilt_deg(0)
-        return start_deg is not None and start_deg < STANDING_DEG
+        return (start_deg := self._tilt_deg(0)) is not None and start_deg < STANDING_DEG
 
     @cached_property
     def tilted_since_s(self) -> float:
@@ -349,8 +355,7 @@ class Facts:
     @cached_property
     def is_down(self) -> bool | None:
         """Whether it is on the ground at the end."""
-        height_m = self.height_m
-        return None if height_m is None else height_m <= GROUND_MARGIN_M or self._is_held_up
+        return None if self.height_m is None else self.height_m <= GROUND_MARGIN_M or self._is_held_up
 
     @cached_property
     def down_s(self) -> float:

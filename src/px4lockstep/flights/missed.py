@@ -109,8 +109,9 @@ def first_missed(
         part = Segment(history, at, untils[at], name)
         is_last = at == rows[-1]
         taken = None if is_last else takeover_between(part.judged_from, part.until)
-        if taken is None and part.until in in_charge:  # there was no row in between
-            taken = Takeover(in_charge[part.until], (), part.until, int(log["mission_item"][part.until - 1]))
+        failsafe = in_charge.get(part.until, 0)
+        if taken is None and failsafe and log["failsafe"][part.until - 1] != failsafe:  # there was no row in between
+            taken = Takeover(failsafe, (), part.until, int(log["mission_item"][part.until - 1]))
         missed = judge.missed(part, taken, given.get(at) if name == GUIDED else None, is_last=is_last)
         if missed is not None:
             return missed
@@ -154,8 +155,9 @@ class _Judge:
             why = _departure(part, self._since, command) if part.name in (SETPOINTS, GUIDED) else ""
             return replace(found, why=why) if why else None
         targets = self._targets(part)
-        if taken is None and (why := part.landed_away(targets)):
-            return replace(found, why=why, is_landed_away=True)
+        if targets and part.has_landed:  # whatever happened before
+            self._since, why = None, part.landed_away(targets)
+            return replace(found, why=why, is_landed_away=True) if why else None
         why = _why_missed(part, self._since, taken, command, self._commands)
         why = why or self._why_repeated(part, command) or (part.stall(targets) if part.name == RETURN else "")
         if why:
@@ -302,11 +304,18 @@ def _approach(
 
 def _stall(part: Segment, command: CommandRow, commands: Sequence[CommandRow]) -> str:
     """Return how a vehicle stopped on the way to a goal; empty if it did not."""
-    off_m, is_there, _ = _approach(part, command, commands)
-    if off_m[-1] < off_m[rows_before(part.time_us)[-1]] - APPROACH_M:
+    off_m, is_there, is_slow = _approach(part, command, commands)
+    before_m, lately_m, earlier_m = (
+        off_m[rows_before(part.time_us, us)[-1]] for us in (STALLED_US, MEAN_US, 2 * MEAN_US)
+    )
+    if off_m[-1] < max(before_m, lately_m) - APPROACH_M:
         return ""  # on its way
+    if off_m[-1] - lately_m < lately_m - earlier_m - APPROACH_M_S * MEAN_US / 1e6:
+        return ""  # it brakes, and turns back
     end_s = int(part.time_us[-1]) / 1e6
-    if is_there[-1] and command.result.goal is not None and command.result.goal.radius_m:
+    if is_there[-1] and not is_slow[-1]:
+        return ""  # it arrives
+    if is_there[-1]:
         speeds_m_s = np.linalg.norm(part.log["vel_ned"][part.rows, :2], axis=1)
         if speeds_m_s[-1] > speeds_m_s[rows_before(part.time_us, MEAN_US)[-1]] + APPROACH_M_S:
             return ""  # it gains speed

@@ -130,12 +130,19 @@ class Segment:
         is_down = bool(self.log["landed"][self.rows].all())
         return f"the vehicle had not left the ground at {self.end_s:.2f} s" if is_told and is_down else ""
 
+    @property
+    def has_landed(self) -> bool:
+        """Whether the vehicle was on the ground at the end, after it was in the air, or after it had time to rise."""
+        last = self.end - 1
+        if last < self.start or self.history.is_in_air(last):
+            return False
+        return self.is_long or self.history.last_airborne(self.start, self.end) < last
+
     def landed_away(self, places: Places) -> str:
         """Return how far from all places the vehicle had come down at the end; empty if it had not, or was near one."""
-        last = self.end - 1
-        has_begun = self.is_long or self.history.last_airborne(self.start, self.end) < last
-        if not places or last < self.start or self.history.is_in_air(last) or not has_begun:
+        if not places or not self.has_landed:
             return ""
+        last = self.end - 1
         allowed_m = allowed_miss_m(self.log, last)
         if self.name == LAND:
             allowed_m += stopping_m(self.log, self.at)

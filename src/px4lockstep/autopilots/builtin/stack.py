@@ -155,6 +155,15 @@ def prepare_position_control(a, dt_s):
 
 
 @kernel
+def skip_takeoff(a):
+    """Fly without the takeoff ramp, during which the hover thrust is set."""
+    if a.takeoff.state != FLIGHT:
+        a.position.hover_thrust = a.hover.initial
+        hover_thrust.reset_hover_thrust(a.hover)
+    a.takeoff.state = FLIGHT
+
+
+@kernel
 def run_position_control(a, t_us, dt_s, bus, has_height):
     """Convert the trajectory setpoint to an attitude setpoint; without a position, the height may be known."""
     control, task = a.position, a.flight_task
@@ -167,7 +176,7 @@ def run_position_control(a, t_us, dt_s, bus, has_height):
             task.setpoint.acc_ned[i] += control.integral[i]
     armed_for_us = t_us - a.commander.armed_us
     if a.takeoff.state == DISARMED and a.commander.is_armed_in_air != 0:
-        a.takeoff.state = FLIGHT
+        skip_takeoff(a)
     update_takeoff(a.takeoff, armed_for_us, a.land_detector.landed != 0, task.wants_takeoff != 0)
     prepare_position_control(a, dt_s)
     position_control.control_position(control, bus.estimate, dt_s)
@@ -188,7 +197,7 @@ def bypass_position_control(a, estimate, out):
     set_attitude_or_rates(a.offboard.setpoint, estimate, a.attitude, out)
     a.collective = a.offboard.setpoint.thrust
     a.has_attitude_sp = 1
-    a.takeoff.state = FLIGHT
+    skip_takeoff(a)
     position_control.reset_integral(a.position)
 
 
