@@ -694,8 +694,8 @@ def test_a_place_at_which_a_failsafe_took_over_is_not_excused(flown):
     flown.take_off(8.0)
     flown.give_all(GoTo(*flown.place(20.0, 0.0, 8.0)))
     flown.fly(12.0)
-    flown.give_all(SetParam("GF_ACTION", 3), SetParam("GF_MAX_HOR_DIST", 5.0))
-    flown.fly(8.0)
+    flown.give_all(SetParam("GF_ACTION", 2), SetParam("GF_MAX_HOR_DIST", 5.0))
+    flown.fly(6.0)
     outcome = landed(flown)
     assert outcome.word == "command not obeyed"
     assert "a failsafe (geofence) took over" in outcome.reason

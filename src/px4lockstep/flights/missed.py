@@ -58,6 +58,10 @@ STAY_US = 1_000_000
 """Time for which a vehicle must be at its goal; a storm may carry it through."""
 SAME_GOAL_M = 0.5
 """Largest distance between the goals of a command and its repetition."""
+TURN_S2_M = 1.0
+"""Additional time in which a vehicle must come nearer to a goal, per speed at the beginning."""
+GEOFENCE = 1
+"""Number of the failsafe that stops a vehicle in Hold, without a change of the mode."""
 STATUS = ("armed", "landed", "nav_state", "failsafe", "mission_item", "mission_finished")
 MOTION = ("pos_ned", "vel_ned", "q_bn", "est_pos_ned", "pos_sp_ned", "vel_sp_ned", "yaw_sp")
 """Columns of the log that are used here."""
@@ -110,7 +114,8 @@ def first_missed(
         is_last = at == rows[-1]
         taken = None if is_last else takeover_between(part.judged_from, part.until)
         failsafe = in_charge.get(part.until, 0)
-        if taken is None and failsafe and log["failsafe"][part.until - 1] != failsafe:  # there was no row in between
+        is_hidden = failsafe and log["failsafe"][part.until - 1] != failsafe  # there was no row in between
+        if taken is None and (is_hidden or failsafe == GEOFENCE):
             taken = Takeover(failsafe, (), part.until, int(log["mission_item"][part.until - 1]))
         missed = judge.missed(part, taken, given.get(at) if name == GUIDED else None, is_last=is_last)
         if missed is not None:
@@ -305,13 +310,14 @@ def _approach(
 def _stall(part: Segment, command: CommandRow, commands: Sequence[CommandRow]) -> str:
     """Return how a vehicle stopped on the way to a goal; empty if it did not."""
     off_m, is_there, is_slow = _approach(part, command, commands)
-    before_m, lately_m, earlier_m = (
-        off_m[rows_before(part.time_us, us)[-1]] for us in (STALLED_US, MEAN_US, 2 * MEAN_US)
-    )
-    if off_m[-1] < max(before_m, lately_m) - APPROACH_M:
+    if off_m[-1] < off_m[rows_before(part.time_us)[-1]] - APPROACH_M:
         return ""  # on its way
-    if off_m[-1] - lately_m < lately_m - earlier_m - APPROACH_M_S * MEAN_US / 1e6:
-        return ""  # it brakes, and turns back
+    lasted_s = float(part.time_us[-1] - part.time_us[0]) / 1e6
+    if lasted_s < STALLED_US / 1e6 + TURN_S2_M * math.hypot(*part.log["vel_ned"][part.start].tolist()):
+        lately_m, earlier_m = (off_m[rows_before(part.time_us, us)[-1]] for us in (MEAN_US, 2 * MEAN_US))
+        change_m, change_before_m = off_m[-1] - lately_m, lately_m - earlier_m
+        if change_m < -APPROACH_M or change_m < change_before_m - APPROACH_M_S * MEAN_US / 1e6:
+            return ""  # it was fast at the beginning, brakes and turns back
     end_s = int(part.time_us[-1]) / 1e6
     if is_there[-1] and not is_slow[-1]:
         return ""  # it arrives
