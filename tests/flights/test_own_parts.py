@@ -317,7 +317,7 @@ def test_the_verdict_is_never_better_than_the_flight():
     assert any("has no method attach, so it can't report a mission" in text for text in idle.summary.warnings)
 
 
-@pytest.mark.parametrize("is_armed", [False, True], ids=["tells nothing", "tells that it is armed"])
+@pytest.mark.parametrize("is_armed", [False, True], ids=["silent", "armed"])
 @pytest.mark.parametrize("lands", [False, True], ids=["in the air", "lands"])
 def test_a_mission_that_a_controller_reports_as_finished_in_the_air(lands, is_armed):
     """It reports no setpoints, which then are 0, holds above the ground, and may land itself where the mission does."""
