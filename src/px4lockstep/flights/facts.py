@@ -53,7 +53,6 @@ from px4lockstep.flights.requested import (
     allowed_miss_m,
     estimate_error_m,
     is_last,
-    last_end_of_mission,
     last_setpoints_of,
     requests_of,
     stopping_m,
@@ -217,7 +216,7 @@ class Facts:
         """Whether the autopilot finished the mission that was requested last, before a failsafe took over."""
         if self._last("mission_finished") == 0 and not is_replaced(self._guiding):
             return False
-        finished = last_end_of_mission(self.log, self._requests[MISSION])
+        finished = self._missions.last_end
         if finished < 0 and is_replaced(self._guiding):  # perhaps while it returned to its end
             finished = max((row for row in self._mode_changes.tolist() if self._is_return_of_mission(row)), default=-1)
         return finished >= 0 and (self.takeover is None or finished <= self.takeover.row)

@@ -56,6 +56,12 @@ class Missions:
         """The rows at which a mission was finished."""
         return raised_rows(self._log["mission_finished"]) if "mission_finished" in self._log else np.zeros(0, np.int64)
 
+    @property
+    def last_end(self) -> int:
+        """The row at which the mission was finished that was requested last; -1 if it was not."""
+        ends, first = self.ends, self._requests[-1] if self._requests else 0
+        return int(ends[-1]) if len(ends) and ends[-1] >= first else -1
+
     def end(self, at: int, until: int) -> int | None:
         """Return the row in which the mission requested in a row was finished before another one; None if none."""
         ends = self.ends
@@ -145,9 +151,9 @@ class Missions:
         rows = self._reached
         rows = rows[(rows > at) & (rows < until)]
         rows = rows[(self._log["nav_state"][rows - 1] == MISSION_MODE) & (self._log["armed"][rows] != 0)]
-        off_m = self._log[PLACES[0]] - self._log[PLACES[1]]
+        known_ned, pos_ned = (self._log[name] for name in PLACES)
         # A fault may begin when an item is reached, and then is in this row only.
-        errors_m = np.minimum(*(np.hypot(*off_m[each, :2].T) for each in (rows - 1, rows)))
+        errors_m = np.minimum(*(np.hypot(*(known_ned[each] - pos_ned[each])[:, :2].T) for each in (rows - 1, rows)))
         wrong = np.flatnonzero(errors_m > MAX_MISS_M)
         if not len(wrong):
             return ""

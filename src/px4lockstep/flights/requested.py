@@ -68,13 +68,6 @@ def is_last(name: str, requests: dict[str, npt.NDArray[np.int64]]) -> bool:
     return name in last and last[name] >= max(last.values())
 
 
-def last_end_of_mission(log: Log, requests: npt.NDArray[np.int64]) -> int:
-    """Return the row at which the mission was finished that was requested last; -1 if it was not."""
-    ends = raised_rows(log["mission_finished"])
-    first = int(requests[-1]) if len(requests) else 0
-    return int(ends[-1]) if len(ends) and ends[-1] >= first else -1
-
-
 @dataclass(frozen=True)
 class OrderedDown:
     """A return or landing that the scenario requested: its name in messages, its time, and its row of the log."""
