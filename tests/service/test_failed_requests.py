@@ -1,7 +1,7 @@
 """Requests that failed before another one replaced them, where that is easily missed; each with one that is fine."""
 
 import pytest
-from served import CALM, Flown, square
+from served import CALM, Flown, landed, square, stream
 
 import px4lockstep
 from px4lockstep.scenario.commands import (
@@ -40,19 +40,6 @@ WEAK = SetParam("MPC_THR_MAX", 0.66)
 def flown():
     with Flown(overrides=CALM) as flown:
         yield flown
-
-
-def stream(flown, command, seconds):
-    for _ in range(round(seconds / 0.05)):
-        flown.vehicle.submit(command)
-        flown.fly(0.05)
-
-
-def landed(flown):
-    """Land, and return the outcome."""
-    flown.give_all(Land())
-    flown.until(lambda status: not status.armed, 60.0)
-    return flown.run.outcome
 
 
 @pytest.mark.parametrize("height_m", [2.0, 4.0, 8.0])
@@ -133,6 +120,14 @@ def test_an_interrupted_mission_must_go_on(flown, seconds):
     outcome = landed(flown)
     assert outcome.word == ("mission not finished" if seconds < 5.0 else "flown")
     assert seconds > 5.0 or "a failsafe (geofence) took over" in outcome.reason
+
+
+def test_an_interrupted_mission_may_be_uploaded_again(flown):
+    """With the same items, some of whose numbers are NaN."""
+    interrupt(flown)
+    flown.give_all(Hold(), SetMission(square(flown), 2), StartMission())
+    flown.until(lambda status: status.mission.state == 5, 60.0)
+    assert landed(flown).word == "flown"
 
 
 def test_an_interrupted_mission_is_not_excused_by_another(flown):

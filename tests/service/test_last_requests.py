@@ -3,7 +3,7 @@
 import math
 
 import pytest
-from served import CALM, Flown
+from served import CALM, Flown, stream
 
 from px4lockstep.scenario.commands import Arm, GoTo, Land, SetMode, SetParam, Setpoint, SetWind, Sticks, Takeoff
 
@@ -16,12 +16,6 @@ CENTRED = Sticks()
 def flown():
     with Flown(overrides=CALM) as flown:
         yield flown
-
-
-def stream(flown, command, seconds):
-    for _ in range(round(seconds / 0.05)):
-        flown.vehicle.submit(command)
-        flown.fly(0.05)
 
 
 def begin(flown, setpoint, mode=OFFBOARD):

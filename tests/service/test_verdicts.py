@@ -3,7 +3,7 @@
 import math
 
 import pytest
-from served import CALM, Flown, square
+from served import CALM, Flown, landed, square, stream
 
 import px4lockstep
 from px4lockstep.scenario.commands import (
@@ -40,13 +40,6 @@ WEAK = SetParam("MPC_THR_MAX", 0.68)
 def flown():
     with Flown(overrides=CALM) as flown:
         yield flown
-
-
-def stream(flown, command, seconds):
-    """Give a setpoint or stick positions again and again."""
-    for _ in range(round(seconds / 0.05)):
-        flown.vehicle.submit(command)
-        flown.fly(0.05)
 
 
 def fly_again(folder):
@@ -254,13 +247,6 @@ def test_the_verdict_on_a_replay_is_the_same(tmp_path):
 
 
 # -- commands that others replaced -----------------------------------------------------------------------------------
-
-
-def landed(flown):
-    """Land, and return the outcome."""
-    flown.give_all(Land())
-    flown.until(lambda status: not status.armed, 60.0)
-    return flown.run.outcome
 
 
 def test_a_takeoff_that_stopped_low_is_not_excused_by_a_landing(flown):

@@ -2,7 +2,7 @@
 
 import math
 
-from px4lockstep.scenario.commands import Arm, CommandResult, Item, Takeoff
+from px4lockstep.scenario.commands import Arm, CommandResult, Item, Land, Takeoff
 from px4lockstep.service.vehicle import Vehicle
 
 CALM = {"environment.wind": "none"}
@@ -83,3 +83,17 @@ def square(flown):
     """Return a mission: takeoff and three corners of a square of 20 m, at 10 m."""
     corners = ((0.0, 0.0, 22), (20.0, 0.0, 16), (20.0, 20.0, 16), (0.0, 20.0, 16))
     return tuple(flown.waypoint(north_m, east_m, 10.0, command) for north_m, east_m, command in corners)
+
+
+def stream(flown, command, seconds):
+    """Give a setpoint or stick positions again and again."""
+    for _ in range(round(seconds / 0.05)):
+        flown.vehicle.submit(command)
+        flown.fly(0.05)
+
+
+def landed(flown):
+    """Land, end the service, and return the outcome."""
+    flown.give_all(Land())
+    flown.until(lambda status: not status.armed, 60.0)
+    return flown.run.outcome

@@ -211,12 +211,11 @@ class _Judge:
             return replace(found, why=why, is_landed_away=True), True
         if why := missions.lost(part.at, part.until):
             return replace(found, why=why), True
-        if self._interrupted is not None:
-            before, missed = self._interrupted
-            if end is not None or missions.continues(before.at, part.at, part.until):
+        if self._interrupted is not None and missions.are_same(self._interrupted[0].at, part.at):
+            if end is not None or missions.reaches_item(part.at, part.until):
                 self._interrupted = None
-            elif missions.are_same(before.at, part.at) and not missions.is_requested_again(part.at):
-                return missed, True
+            elif not missions.is_requested_again(part.at):
+                return self._interrupted[1], True
         if end is not None:
             return None, True
         if not missions.is_requested_again(part.at):

@@ -76,12 +76,12 @@ class Missions:
 
     def are_same(self, first: int, second: int) -> bool:
         """Return whether the missions in two rows are the same."""
-        return self._items_in(first) == self._items_in(second)
+        items = self._items_in(first), self._items_in(second)
+        return items[0] is items[1] or repr(items[0]) == repr(items[1])  # numbers may be NaN
 
-    def continues(self, before: int, at: int, until: int) -> bool:
-        """Return whether a mission that was interrupted reached an item after it was requested again."""
-        reached = self._reached
-        return self.are_same(before, at) and bool(((reached > at) & (reached < until)).any())
+    def reaches_item(self, at: int, until: int) -> bool:
+        """Return whether an item was reached between two rows."""
+        return bool(((self._reached > at) & (self._reached < until)).any())
 
     def is_requested_again(self, at: int) -> bool:
         """Return whether the mission requested in a row is requested again after it."""
