@@ -2,11 +2,14 @@
 
 A request may be replaced before it is done, so only a clear failure counts. A request failed if
 
-* a failsafe took over, unless it only reacted to a lack of setpoints; or
+* a failsafe took over, or the geofence stopped it in Hold, unless a failsafe only reacted to a lack of setpoints; or
 * the vehicle had left its setpoints (see `following`) and not come back; or
 * the vehicle never reached the goal of a command, or left it again, and came no nearer in the last five seconds; or
 * a return made no progress in ten seconds; or
 * the vehicle landed away from the target of a landing, a return or a mission.
+
+A return or a landing that ended at its target did not fail, whatever happened on the way. A vehicle that was fast when
+it got its goal has more time to turn back.
 
 A request lasts until the next one, or until the vehicle is disarmed. A vehicle on the ground has ten seconds to begin.
 Whether a vehicle follows its setpoints does not show within five seconds, so requests that were replaced sooner are
